@@ -116,5 +116,12 @@ fn commit(conversation: ConversationId, version: u32, keyed: bool) -> Commit {
         changed: true,
     });
     let words = vec![WordsOf { entry: version, words: Words::of(&text) }];
-    Commit { conversation, row: CommitRow { head, body: body.pack() }, key, words, seal: None }
+    Commit {
+        conversation,
+        row: CommitRow { head, body: body.pack() },
+        key,
+        words,
+        seal: None,
+        rewrites: None,
+    }
 }

@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::checks;
+use crate::lineage::Lineages;
 use crate::{
-    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoreFuture, StoredRows, Tenant, Words,
-    WordsOf,
+    Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    Lineage, NewConversation, Page, PageKind, Rewrite, Seal, Store, StoreFuture, StoredRows,
+    Tenant, Unpacked, Words, WordsOf,
 };
 
 /// A store that keeps conversations in memory until it is dropped.
@@ -32,11 +33,15 @@ struct Tables {
     names: BTreeMap<(Tenant, String), ConversationId>,
     /// Includes removed conversations whose rows forks share.
     conversations: BTreeMap<ConversationId, Rows>,
+    rewrites: u64,
 }
 
 struct Rows {
     tenant: Tenant,
+    /// Without its lineage.
     row: ConversationRow,
+    /// The direct ancestor.
+    parent: Option<Ancestor>,
     commits: BTreeMap<u32, CommitRow>,
     pages: BTreeMap<(PageKind, u32), Page>,
     keys: BTreeMap<String, IdempotencyKey>,
@@ -46,10 +51,6 @@ struct Rows {
 impl Rows {
     fn head(&self) -> crate::Head {
         self.commits.last_key_value().expect("the newest commit is always there").1.head
-    }
-
-    fn row(&self) -> ConversationRow {
-        ConversationRow { head: self.head(), ..self.row.clone() }
     }
 
     fn pack(&mut self, seal: Seal) {
@@ -76,6 +77,13 @@ impl Tables {
         self.conversations.get_mut(&id).ok_or_else(|| unknown(id))
     }
 
+    /// A conversation with its lineage and its newest version.
+    fn row(&self, id: ConversationId, lineages: &mut Lineages) -> Result<ConversationRow, Error> {
+        let rows = self.rows(id)?;
+        let lineage = lineages.of(id, rows.parent, |id| Ok::<_, Error>(self.rows(id)?.parent))?;
+        Ok(ConversationRow { head: rows.head(), lineage, ..rows.row.clone() })
+    }
+
     fn id(&self, tenant: &Tenant, name: &str) -> Result<ConversationId, Error> {
         let found = self.names.get(&(tenant.clone(), name.to_owned())).copied();
         found.ok_or_else(|| Error::ConversationNotFound { name: name.to_owned() })
@@ -91,17 +99,19 @@ impl Tables {
         if self.conversations.contains_key(&id) {
             return Err(Error::ConversationExists { name: id.to_string() });
         }
-        for ancestor in &lineage {
+        let parent = lineage.last().copied();
+        if let Some(parent) = parent
             // A conversation that was removed or belongs to another tenant cannot be forked.
-            if self.rows(ancestor.id)?.tenant != tenant {
-                return Err(unknown(ancestor.id));
-            }
+            && self.rows(parent.id)?.tenant != tenant
+        {
+            return Err(unknown(parent.id));
         }
-        let head = first.head;
+        let (head, lineage) = (first.head, Lineage::default());
         let row = ConversationRow { id, name, created, settings, policy, lineage, head };
         let mut rows = Rows {
             tenant,
             row,
+            parent,
             commits: BTreeMap::from([(first.head.version, first)]),
             pages: BTreeMap::new(),
             keys: BTreeMap::new(),
@@ -150,10 +160,13 @@ impl Tables {
 
     /// Drops the rows of conversations that have neither a name nor a fork with a name.
     fn drop_unused(&mut self) {
-        let named: BTreeSet<ConversationId> = self.names.values().copied().collect();
-        let shared = named.iter().flat_map(|id| &self.conversations[id].row.lineage);
-        let used: BTreeSet<ConversationId> =
-            shared.map(|ancestor| ancestor.id).chain(named.iter().copied()).collect();
+        let mut used = BTreeSet::new();
+        for &id in self.names.values() {
+            let mut next = Some(id);
+            while let Some(id) = next.filter(|id| used.insert(*id)) {
+                next = self.conversations[&id].parent.map(|parent| parent.id);
+            }
+        }
         self.conversations.retain(|id, _| used.contains(id));
     }
 
@@ -168,9 +181,13 @@ impl Tables {
     }
 
     fn commit(&mut self, commit: Commit) -> Result<(), Error> {
+        let rewrites = self.rewrites;
         let rows = self.named_rows_mut(commit.conversation)?;
         let version = commit.row.head.version;
         checks::check_next(rows.head().version, version)?;
+        if commit.rewrites.is_some_and(|known| known != rewrites) {
+            return Err(Error::RowsChanged);
+        }
         if let Some(seal) = &commit.seal {
             seal.check(rows.commits.range(..seal.below).map(|(_, row)| &*row.body))?;
         }
@@ -186,14 +203,25 @@ impl Tables {
     }
 
     /// The forks that share rows of a conversation, ordered by name.
-    fn forks(&self, id: ConversationId) -> impl Iterator<Item = &Rows> {
-        let named = self.names.values().map(|id| &self.conversations[id]);
-        named.filter(move |rows| rows.row.lineage.iter().any(|from| from.id == id))
+    fn forks(&self, id: ConversationId) -> impl Iterator<Item = ConversationId> {
+        let mut forks: BTreeMap<ConversationId, Vec<ConversationId>> = BTreeMap::new();
+        for (&fork, rows) in &self.conversations {
+            if let Some(parent) = rows.parent {
+                forks.entry(parent.id).or_default().push(fork);
+            }
+        }
+        let mut below = BTreeSet::new();
+        let mut next = vec![id];
+        while let Some(id) = next.pop() {
+            let forks = forks.get(&id).into_iter().flatten();
+            next.extend(forks.copied().filter(|fork| below.insert(*fork)));
+        }
+        self.names.values().copied().filter(move |id| below.contains(id))
     }
 
     fn rewrite(&mut self, id: ConversationId, at: u32, rewrite: Rewrite) -> Result<(), Error> {
         self.rows(id)?;
-        rewrite.check_forks(self.forks(id).map(|fork| fork.row.id))?;
+        rewrite.check_forks(self.forks(id))?;
         let rows = self.rows_mut(id)?;
         let current = rows.head().version;
         if current != at {
@@ -205,6 +233,7 @@ impl Tables {
         for page in &rewrite.pages {
             rewrite.check_page(page, rows.pages.get(&(page.kind, page.first)))?;
         }
+        // The check above is the last thing that can fail.
         for commit in rewrite.commits {
             rows.commits.insert(commit.head.version, commit);
         }
@@ -212,6 +241,7 @@ impl Tables {
         for entry in rewrite.forget {
             rows.words.remove(&entry);
         }
+        self.rewrites += 1;
         Ok(())
     }
 
@@ -281,7 +311,8 @@ impl Store for MemoryStore {
         name: &'a str,
     ) -> StoreFuture<'a, Option<ConversationRow>> {
         self.answer(move |tables| {
-            Ok(tables.id(tenant, name).ok().map(|id| tables.conversations[&id].row()))
+            let id = tables.id(tenant, name).ok();
+            id.map(|id| tables.row(id, &mut Lineages::default())).transpose()
         })
     }
 
@@ -294,7 +325,7 @@ impl Store for MemoryStore {
             let Ok(rows) = tables.rows(id) else { return Ok(None) };
             let named = (tenant.clone(), rows.row.name.clone());
             let is_named = tables.names.get(&named) == Some(&id);
-            Ok(is_named.then(|| rows.row()))
+            is_named.then(|| tables.row(id, &mut Lineages::default())).transpose()
         })
     }
 
@@ -308,7 +339,8 @@ impl Store for MemoryStore {
             let from = (tenant.clone(), after.unwrap_or("").to_owned());
             let named = tables.names.range(from..).take_while(|((other, _), _)| other == tenant);
             let named = named.filter(|((_, name), _)| after != Some(name)).take(limit);
-            Ok(named.map(|(_, id)| tables.conversations[id].row()).collect())
+            let mut lineages = Lineages::default();
+            named.map(|(_, id)| tables.row(*id, &mut lineages)).collect()
         })
     }
 
@@ -340,12 +372,12 @@ impl Store for MemoryStore {
         self.answer(move |tables| tables.remove(tenant, name, at))
     }
 
-    fn commits(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Vec<CommitRow>> {
+    fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
         self.answer(move |tables| {
-            let rows = tables.rows(id)?;
-            let from = above.map_or(Some(0), |above| above.checked_add(1));
-            let Some(from) = from else { return Ok(Vec::new()) };
-            Ok(rows.commits.range(from..).map(|(_, row)| row.clone()).collect())
+            let (rows, rewrites) = (tables.rows(id)?, tables.rewrites);
+            let above = (above.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+            let commits = rows.commits.range(above).map(|(_, row)| row.clone()).collect();
+            Ok(Unpacked { commits, rewrites })
         })
     }
 
@@ -413,7 +445,8 @@ impl Store for MemoryStore {
     fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {
         self.answer(move |tables| {
             tables.rows(id)?;
-            Ok(tables.forks(id).map(Rows::row).collect())
+            let mut lineages = Lineages::default();
+            tables.forks(id).map(|fork| tables.row(fork, &mut lineages)).collect()
         })
     }
 

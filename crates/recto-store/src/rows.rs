@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-use crate::{Error, Link, Words, hash_of};
+use crate::{Error, Lineage, Link, Words, hash_of};
 
 /// The permanent id of a conversation. Its name can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +49,7 @@ pub struct ConversationRow {
     /// The policy, as JSON. It can change at any time.
     pub policy: Option<String>,
     /// The conversations that it was forked from, the oldest first.
-    pub lineage: Vec<Ancestor>,
+    pub lineage: Lineage,
     /// Its newest version.
     pub head: Head,
 }
@@ -105,6 +105,16 @@ pub struct CommitRow {
     pub body: Vec<u8>,
 }
 
+/// The commits that are not packed, and how often rows of the store were rewritten before they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unpacked {
+    /// The commits, in order.
+    pub commits: Vec<CommitRow>,
+    /// Increases with every [rewrite](crate::Store::rewrite) of a conversation of the same tenant. Rows that
+    /// were read when it was lower may hold messages that are erased or pruned by now.
+    pub rewrites: u64,
+}
+
 /// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageKind {
@@ -151,7 +161,8 @@ pub struct NewConversation {
     pub settings: String,
     /// The policy, as JSON.
     pub policy: Option<String>,
-    /// The conversations that it is forked from, the oldest first.
+    /// The conversations that it is forked from, the oldest first. The others than the last one must be
+    /// the lineage of the last one: only the last one is stored.
     pub lineage: Vec<Ancestor>,
     /// Its first commit.
     pub first: CommitRow,
@@ -172,6 +183,10 @@ pub struct Commit {
     pub words: Vec<WordsOf>,
     /// Older rows that are packed into pages in the same transaction.
     pub seal: Option<Seal>,
+    /// The number of rewrites when the writer read the rows. If it has increased, the commit fails with
+    /// `RowsChanged`, because the request may depend on a message that is erased by now. `None` skips the
+    /// check.
+    pub rewrites: Option<u64>,
 }
 
 /// Older commits, packed into pages.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{
     Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, Rewrite, StoreFuture, StoredRows, Tenant,
+    PageKind, Rewrite, StoreFuture, StoredRows, Tenant, Unpacked,
 };
 
 /// A store of conversations. It returns rows as they were written.
@@ -19,7 +19,7 @@ use crate::{
 ///
 /// The trait is sealed: only this crate implements it.
 pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
-    /// Creates a conversation. Fails if the tenant has one of that name, if the id exists, or if an
+    /// Creates a conversation. Fails if the tenant has one of that name, if the id exists, or if its last
     /// ancestor was removed or belongs to another tenant.
     ///
     /// A name has 1 to [`MAX_NAME`](crate::MAX_NAME) bytes, and any characters except U+0000.
@@ -80,7 +80,18 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
         &self,
         conversation: ConversationId,
         above: Option<u32>,
-    ) -> StoreFuture<'_, Vec<CommitRow>>;
+    ) -> StoreFuture<'_, Vec<CommitRow>> {
+        Box::pin(async move { Ok(self.unpacked(conversation, above).await?.commits) })
+    }
+
+    /// The [commits](Self::commits) above a version, and the number of rewrites before they were read. A
+    /// process that holds rows in memory drops them if the number has increased: then an erased or pruned
+    /// message is gone for every process at its next request.
+    fn unpacked(
+        &self,
+        conversation: ConversationId,
+        above: Option<u32>,
+    ) -> StoreFuture<'_, Unpacked>;
 
     /// The pages that contain some of these numbers, in order. Pages of one kind do not overlap.
     /// Without `bodies`, the bodies are empty.

@@ -217,10 +217,11 @@ impl Conversation {
             check_expected(loaded, options.expected_version)?;
             let done = loaded.with(&perform).await;
             if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
-                // A refusal counts only if it is about the newest version.
-                let applied_to = loaded.conversation.version();
+                // A refusal counts only if it is about the newest version, without messages that are
+                // erased by now.
+                let applied_to = (loaded.conversation.version(), loaded.reader.rewrites);
                 let loaded = self.newest(&slot, &mut open).await?;
-                if loaded.conversation.version() != applied_to {
+                if (loaded.conversation.version(), loaded.reader.rewrites) != applied_to {
                     continue;
                 }
             }
@@ -250,7 +251,7 @@ impl Conversation {
                     }
                     pause(attempt).await;
                 }
-                // Stored rows differ from the loaded ones.
+                // Stored rows differ from the loaded ones: some were packed, erased or pruned.
                 Err(Error::Store(recto_store::Error::RowsChanged)) => {
                     *open = None;
                     slot.withdraw();

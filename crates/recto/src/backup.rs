@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use crate::recto::Options;
 use crate::row_reader::damaged;
-use crate::{Error, Progress, ProgressFn, Recto};
+use crate::{Error, Progress, ProgressFn, Recto, Verification};
 
 /// The result of a restoration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,10 +96,14 @@ impl Recto {
         let recto = Recto::with_store(backup.clone(), Options::default());
         let total = number_of_conversations(&backup).await?;
         let mut verified = 0;
+        let mut is_new = BTreeSet::new();
         for tenant in backup.tenants().await? {
             let of_tenant = recto.for_tenant(tenant.clone());
-            for row in backup.list(&tenant, None, usize::MAX).await? {
-                let report = of_tenant.conversation(&row.name).await?.verify().await?;
+            let rows = backup.list(&tenant, None, usize::MAX).await?;
+            let mut verification = Verification::of(&rows);
+            for row in rows {
+                let conversation = of_tenant.handle_of(row.clone());
+                let report = verification.verify(&conversation, &mut |_| {}).await?;
                 if let Some(fault) = report.faults.first() {
                     return Err(damaged(row.id, fault));
                 }
@@ -107,7 +111,9 @@ impl Recto {
                     return Err(recto_store::Error::ConversationExists { name: row.name }.into());
                 }
                 // The conversation may exist under another name, or without a name for its forks.
-                for id in row.lineage.iter().map(|from| from.id).chain([row.id]) {
+                let from = row.lineage.iter().rev().map(|from| from.id);
+                // What lies above an ancestor that was looked for was looked for too.
+                for id in [row.id].into_iter().chain(from).take_while(|id| is_new.insert(*id)) {
                     match self.shared.store.commits(id, Some(u32::MAX)).await {
                         Err(recto_store::Error::ConversationNotFound { .. }) => {}
                         Err(error) => return Err(error.into()),

@@ -36,7 +36,7 @@ use crate::Restored;
 use crate::temporary::HeldScope;
 use crate::{
     ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Policy, Preview, ProgressFn,
-    Pruned, Receipt, Report, Temporary, WriteOptions,
+    Pruned, Receipt, Report, Temporary, Verification, WriteOptions,
 };
 #[cfg(feature = "format")]
 use crate::{ImportOptions, ImportedTranscript};
@@ -174,6 +174,7 @@ blocking! {
         fn remove(name: &str) -> ();
         fn remove_if(name: &str, expected_version: impl Into<Option<Version>>) -> ();
         fn clean() -> ();
+        fn verification() -> Verification;
         fn search(text: &str, limit: usize) -> Vec<FoundMessage>;
         fn search_without_index(text: &str, limit: usize) -> Vec<FoundMessage>;
         #[cfg(feature = "format")]

@@ -35,7 +35,8 @@ impl LoadedConversation {
         let seal = self.seal(&mut open);
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
         open.packed.clone_from(&row.body);
-        let commit = Commit { conversation: self.reader.id, row, key, words, seal };
+        let (conversation, rewrites) = (self.reader.id, Some(self.reader.rewrites));
+        let commit = Commit { conversation, row, key, words, seal, rewrites };
         Ok(Prepared { commit, open })
     }
 }

@@ -8,7 +8,7 @@ use recto_core::{
     MarkMap, Marks, Message, OperationKind, Outcome, PartialConversation, Position, Query,
     SavedSettings, Scope, Stats, Timestamp, Tool, Version, VersionInfo, Warning,
 };
-use recto_store::{Ancestor, ConversationId};
+use recto_store::{ConversationId, Lineage};
 
 use crate::loaded::{LoadedConversation, Measures, measures_of};
 use crate::{Error, Recto};
@@ -38,7 +38,7 @@ pub(crate) struct Creation {
     /// The settings as JSON.
     pub(crate) settings: String,
     /// The conversations whose rows it shares.
-    pub(crate) lineage: Vec<Ancestor>,
+    pub(crate) lineage: Lineage,
 }
 
 /// An entry of the log, as reads return it.

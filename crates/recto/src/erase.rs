@@ -29,9 +29,10 @@ impl Conversation {
     /// store's file, its journal and its search index. The entry keeps its index, its role, its tokens
     /// and the ids and names of its tool calls.
     ///
-    /// Earlier backups still contain the message, and so does the memory of other processes and other
-    /// `Recto` values that have the conversation open. Reasons of requests are not messages and are not
-    /// erased. The hash stays: a short message can be guessed and the guess tested with it.
+    /// Other processes and other `Recto` values that have the conversation open do not use the message in
+    /// any request that starts after this one has returned. Values that they returned before, and earlier
+    /// backups, still contain it. Reasons of requests are not messages and are not erased. The hash stays:
+    /// a short message can be guessed and the guess tested with it.
     pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
         self.erase_if(index, None).await
     }

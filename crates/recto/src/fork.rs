@@ -1,9 +1,8 @@
 //! Forks: conversations that start at a version of another one and share its rows up to there.
 
 use recto_core::Version;
-use recto_store::{Ancestor, CommitBody, CommitRow, ConversationId, Head, NewConversation};
+use recto_store::{Ancestor, CommitBody, CommitRow, ConversationId, Head, NewConversation, new_id};
 use tracing::Instrument;
-use uuid::Uuid;
 
 use crate::loaded::read_record;
 use crate::{Conversation, Error};
@@ -32,10 +31,10 @@ impl Conversation {
         let store = &self.recto.shared.store;
         // The handle may be older than the policy.
         let policy = store.get(&self.recto.tenant, self.id).await?.and_then(|row| row.policy);
-        let id = ConversationId(Uuid::now_v7());
+        let now = self.now();
+        let id = ConversationId(new_id(now));
         let (versions, entries) = (at.0 + 1, saved.log_len());
         let lineage = self.lineage_up_to(versions, entries);
-        let now = self.now();
         let head = Head { version: at.0, entries, link: record.link, committed: now };
         let body = CommitBody { record: record.json, entries: Vec::new() };
         let settings = self.creation.settings.clone();
@@ -51,7 +50,7 @@ impl Conversation {
             words: Vec::new(),
         };
         store.create(new).await?;
-        Ok(self.recto.handle(id, settings, lineage))
+        Ok(self.recto.handle(id, settings, lineage.into()))
     }
 
     /// The conversations whose rows hold the first `versions` versions and `entries` entries of this

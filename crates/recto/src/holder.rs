@@ -88,14 +88,14 @@ mod tests {
 
     #[test]
     fn a_holder_is_alive_until_it_is_dropped_and_a_released_one_leaves_no_file() {
-        let id = uuid::Uuid::now_v7().to_string();
+        let id = recto_store::new_id(0).to_string();
         assert_eq!(Holder::state(&id), HolderState::Unknown);
         let holder = Holder::lock(&id);
         assert_eq!(Holder::state(&id), HolderState::Alive);
         drop(holder);
         assert_eq!(Holder::state(&id), HolderState::Dead);
         Holder::remove_file(&id);
-        let id = uuid::Uuid::now_v7().to_string();
+        let id = recto_store::new_id(0).to_string();
         Holder::lock(&id).release();
         assert_eq!(Holder::state(&id), HolderState::Unknown);
     }

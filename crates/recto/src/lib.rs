@@ -143,7 +143,7 @@ pub use self::prune::{Keep, Pruned};
 pub use self::recto::{ConversationInfo, Options, Recto};
 pub use self::search::FoundMessage;
 pub use self::temporary::Temporary;
-pub use self::verify::Report;
+pub use self::verify::{Report, Verification};
 
 /// The examples of the README, as tests.
 #[cfg(all(doctest, feature = "bpe", feature = "sqlite", feature = "format"))]

@@ -9,15 +9,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
-    BatchIndex, EntryMeta, LogIndex, Message, Missing, PartialConversation, SavedSettings,
-    SavedState, SavedVersion, SavedVersions, Saver, Shown, Version,
+    BatchIndex, BatchWalk, EntryMeta, LogIndex, Message, Missing, PartialConversation,
+    SavedSettings, SavedState, SavedVersion, SavedVersions, Saver, Shown, Version,
 };
 use recto_store::{ConversationId, Entry, Head, Store};
 
 use crate::Error;
 use crate::conversation::Creation;
 use crate::recto::Counters;
-use crate::row_reader::{OpenCommit, RowReader, UnpackedCommits, damaged, measure};
+use crate::row_reader::{OpenCommit, RowReader, damaged, measure};
 
 /// A conversation at the newest version that this process knows.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(crate) struct LoadedConversation {
 const MAX_LOADED_BYTES: usize = 64 << 20;
 /// Estimated bytes of a version without its messages.
 const VERSION_BYTES: usize = 1_024;
+/// Estimated bytes of the opening of a batch.
+const OPENING_BYTES: usize = 128;
 /// Estimated bytes of an entry without its message.
 const ENTRY_BYTES: usize = 256;
 
@@ -51,9 +53,7 @@ impl LoadedConversation {
         creation: &Creation,
         counters: &Counters,
     ) -> Result<LoadedConversation, Error> {
-        let lineage = creation.lineage.clone();
-        let mut reader = RowReader { store, id, lineage, unpacked: UnpackedCommits::default() };
-        reader.unpacked = reader.commits(None).await?.into();
+        let reader = RowReader::new(store, id, creation.lineage.clone()).await?;
         let newest = reader.unpacked.last().ok_or_else(|| damaged(id, "it has no version"))?;
         let version = Version(newest.head.version);
         let settings: SavedSettings = serde_json::from_str(&creation.settings)
@@ -119,24 +119,19 @@ impl LoadedConversation {
         match missing {
             Missing::Version(version) => self.load_version(version).await,
             Missing::Versions => self.replay().await,
-            Missing::Batch(path, batch) => {
-                let entries = loop {
-                    match self.versions.batch_entries(path, batch) {
-                        Err(error) => self.load_record(error).await?,
-                        Ok(entries) => break entries,
-                    }
-                };
-                let measures = self.measures_of(|| entries).await?;
+            Missing::Batches(path, batches) => {
+                let walk = self.walked(BatchWalk::to_batches(path, batches)).await?;
+                let measures = self.measures_of(|| walk.entries()).await?;
                 self.loaded_bytes += VERSION_BYTES + measures.len() * ENTRY_BYTES;
                 let measure = |index| measures.get(&index).cloned();
-                Ok(self.conversation.add_batch(path, batch, &self.versions, measure)?)
+                Ok(self.conversation.add_batches(walk, measure)?)
             }
-            Missing::Batches(path) => loop {
-                match self.conversation.add_openings(path, &self.versions) {
-                    Err(error) => self.load_record(error).await?,
-                    Ok(()) => return Ok(()),
-                }
-            },
+            Missing::Openings(path) => {
+                let walk = self.walked(BatchWalk::to_openings(path)).await?;
+                self.loaded_bytes += walk.steps() * OPENING_BYTES;
+                self.conversation.add_openings(walk);
+                Ok(())
+            }
             Missing::Log => {
                 let len = self.conversation.log_len() as u32;
                 let measures = self.reader.measures(0..len).await?;
@@ -224,15 +219,10 @@ impl LoadedConversation {
         }
     }
 
-    /// Adds the entries that are visible or marked at a version.
+    /// Adds the entries that are visible at a version.
     pub(crate) async fn show(&mut self, version: Version, shown: &mut Shown) -> Result<(), Error> {
         self.limit_versions();
-        loop {
-            match shown.add(&self.versions, version) {
-                Err(error) => self.load_record(error).await?,
-                Ok(()) => return Ok(()),
-            }
-        }
+        show(&self.reader, &mut self.versions, version, shown).await
     }
 
     /// Empties the cache of decoded versions if it is full. Not called while a version is being
@@ -243,18 +233,29 @@ impl LoadedConversation {
         }
     }
 
+    /// A walk that has arrived at its end.
+    async fn walked(&mut self, mut walk: BatchWalk) -> Result<BatchWalk, Error> {
+        let mut steps = walk.steps();
+        while let Err(error) = walk.advance(&self.versions) {
+            // Only after a step: one step may need any number of versions.
+            if walk.steps() > steps {
+                steps = walk.steps();
+                self.limit_versions();
+            }
+            self.load_record(error).await?;
+        }
+        Ok(walk)
+    }
+
     /// The version that opened a batch of a version's live path.
     pub(crate) async fn opened_by(
         &mut self,
         version: Version,
         batch: BatchIndex,
     ) -> Result<Version, Error> {
-        loop {
-            match self.versions.opened_by(version, batch) {
-                Err(error) => self.load_record(error).await?,
-                Ok(opened_by) => return Ok(opened_by),
-            }
-        }
+        let saved = self.saved_version(version).await?;
+        let walk = self.walked(BatchWalk::to_batch_of(&saved, batch)).await?;
+        Ok(walk.opened_by())
     }
 
     /// Makes a stored version the newest one. The commits below `packed_below` are in pages now.
@@ -274,9 +275,13 @@ impl LoadedConversation {
     }
 
     /// Adds the versions that other writers have stored. `false` if that is not possible, for example
-    /// because they are packed already: then the conversation must be loaded again.
+    /// because they are packed already, or because messages were erased or pruned, which this value may
+    /// hold: then the conversation must be loaded again.
     pub(crate) async fn catch_up(&mut self) -> Result<bool, Error> {
-        let commits = self.reader.commits(Some(self.head().version)).await?;
+        let (commits, rewrites) = self.reader.newer_commits(self.head().version).await?;
+        if rewrites != self.reader.rewrites {
+            return Ok(false);
+        }
         if !commits.is_empty() && !self.conversation.has_metadata() {
             return Ok(false);
         }
@@ -302,6 +307,38 @@ impl LoadedConversation {
         }
         Ok(true)
     }
+}
+
+/// Adds the entries that are visible at a version.
+async fn show(
+    reader: &RowReader,
+    versions: &mut Arc<SavedVersions>,
+    version: Version,
+    shown: &mut Shown,
+) -> Result<(), Error> {
+    loop {
+        match shown.add(versions, version) {
+            Err(error) => load_record(reader, versions, error).await?,
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+/// Adds the entries that are visible at a range of versions. Only the rows of these versions are read, and
+/// those that they are a change of.
+pub(crate) async fn show_all(
+    reader: &RowReader,
+    range: Range<u32>,
+    shown: &mut Shown,
+) -> Result<(), Error> {
+    let mut versions = Arc::<SavedVersions>::default();
+    for version in range.map(Version) {
+        if versions.len() > MAX_CACHED_VERSIONS {
+            versions = Arc::default();
+        }
+        show(reader, &mut versions, version, shown).await?;
+    }
+    Ok(())
 }
 
 /// The state of a version, decoded from its record and the records that it depends on.

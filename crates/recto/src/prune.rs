@@ -1,15 +1,15 @@
 //! Permanent removal of messages that no kept version shows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recto_core::{BatchIndex, LogIndex, Shown, Timestamp, Version};
-use recto_store::{ConversationId, ConversationRow, PageKind, Rewrite, pack_entries};
+use recto_store::{ConversationId, ConversationRow, Lineage, PageKind, Rewrite, pack_entries};
 use tracing::Instrument;
 
 use crate::apply::check_expected;
 use crate::erase::overwrite;
-use crate::loaded::{LoadedConversation, read_message};
-use crate::row_reader::{damaged, unpack_commit};
+use crate::loaded::{LoadedConversation, read_message, show_all};
+use crate::row_reader::{RowReader, damaged, unpack_commit};
 use crate::{Conversation, Error};
 
 /// The versions that a prune keeps: those that any of the fields selects, and always the newest one.
@@ -60,8 +60,9 @@ impl Conversation {
     /// versions that are not kept can still be listed, compared and explained; they show a placeholder
     /// for each overwritten message.
     ///
-    /// Messages that belong to the conversation that this one was forked from are not overwritten, nor
-    /// are messages that any version of a fork shows.
+    /// A version shows the messages that are visible in it. A mark does not keep a hidden message, whatever
+    /// its label is. Messages that belong to the conversation that this one was forked from are not
+    /// overwritten, nor are messages that any version of a fork shows.
     pub async fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
         self.prune_if(keep, None).await
     }
@@ -143,35 +144,76 @@ impl Conversation {
         Ok((Pruned { entries, bytes, kept_versions: kept.len() as u32 }, rewrite))
     }
 
-    /// The entries that a kept version or any version of a fork shows.
+    /// The entries of this conversation that a kept version or any version of a fork shows. Each row of a
+    /// fork is read once, however many forks share it.
     async fn shown(
         &self,
         loaded: &mut LoadedConversation,
         kept: &BTreeSet<Version>,
         forks: Vec<ConversationRow>,
     ) -> Result<Shown, Error> {
-        let shared = |fork: &ConversationRow| {
-            let own = fork.lineage.iter().find(|from| from.id == self.id);
-            own.map_or(0, |from| from.versions)
-        };
-        // Versions that several forks share are read once.
-        let max_shared = forks.iter().map(shared).max().unwrap_or(0);
+        let mut shared = Shared::default();
+        forks.iter().for_each(|fork| shared.add(self.id, &fork.lineage));
         let mut shown = Shown::default();
-        for version in (0..max_shared).map(Version) {
+        // Earlier versions show only entries of other conversations.
+        let (start, _) = loaded.reader.own_start();
+        shown.branch(Version(start), None);
+        let kept_by_forks = shared.versions.get(&self.id).copied().unwrap_or(0).max(start);
+        for version in (start..kept_by_forks).map(Version) {
             loaded.show(version, &mut shown).await?;
         }
-        for &version in kept.range(Version(max_shared)..) {
+        for &version in kept.range(Version(kept_by_forks)..) {
             loaded.show(version, &mut shown).await?;
         }
+        let store = &self.recto.shared.store;
         for fork in forks {
-            let first = shared(&fork);
-            shown.branch(Version(first));
-            let mut fork = self.recto.handle_of(fork).load().await?;
-            for version in (first..=fork.conversation.version().0).map(Version) {
-                fork.show(version, &mut shown).await?;
-            }
+            let entries = shared.entries(self.id, &fork.lineage);
+            let reader = RowReader::new(store.clone(), fork.id, fork.lineage).await?;
+            let (start, _) = reader.own_start();
+            shown.branch(Version(start), entries);
+            show_all(&reader, start..reader.newest()?.version + 1, &mut shown).await?;
+            shared.versions.remove(&fork.id);
+        }
+        // What is left are removed forks, which other forks share.
+        shared.versions.remove(&self.id);
+        for (id, end) in shared.versions {
+            let lineage = shared.lineages.remove(&id).unwrap_or_default();
+            let entries = lineage.iter().find(|from| from.id == self.id).map(|from| from.entries);
+            let reader = RowReader::new(store.clone(), id, lineage).await?;
+            let (start, _) = reader.own_start();
+            shown.branch(Version(start), entries);
+            show_all(&reader, start..end, &mut shown).await?;
         }
         Ok(shown)
+    }
+}
+
+/// What forks share of a conversation and of the forks between.
+#[derive(Default)]
+struct Shared {
+    /// For each conversation, the end of the versions that forks share.
+    versions: BTreeMap<ConversationId, u32>,
+    lineages: BTreeMap<ConversationId, Lineage>,
+}
+
+impl Shared {
+    /// Adds what a fork shares of a conversation and of the forks between.
+    fn add(&mut self, of: ConversationId, fork: &Lineage) {
+        // From the direct ancestor up. What lies above an ancestor that is known is known too.
+        let below = fork.iter().enumerate().rev();
+        for (above, ancestor) in below {
+            let end = self.versions.entry(ancestor.id).or_default();
+            *end = (*end).max(ancestor.versions);
+            if ancestor.id == of || self.lineages.contains_key(&ancestor.id) {
+                break;
+            }
+            self.lineages.insert(ancestor.id, fork.up_to(above));
+        }
+    }
+
+    /// The end of the entries that a fork shares of a conversation.
+    fn entries(&self, of: ConversationId, fork: &Lineage) -> Option<u32> {
+        fork.iter().find(|from| from.id == of).map(|from| from.entries)
     }
 }
 
@@ -215,7 +257,7 @@ async fn without_hidden(
 ) -> Result<(Vec<LogIndex>, usize, Rewrite), Error> {
     let reader = &loaded.reader;
     let (id, head) = (reader.id, loaded.head());
-    let first = reader.lineage.last().map_or(0, |from| from.entries);
+    let (_, first) = reader.own_start();
     let is_pruned = |index: u32| index >= first && !shown.contains(LogIndex(index));
     let (mut entries, mut bytes) = (Vec::new(), 0);
     let mut rewrite = Rewrite { forks: Some(known_forks), ..Rewrite::default() };

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use recto_core::{Counter, Message, PartialConversation, Settings, Timestamp, Version};
 use recto_store::{
-    Address, Ancestor, CommitRow, ConversationId, ConversationRow, Head, Link, MemoryStore,
-    NewConversation, Store, Tenant, pack_commit,
+    Address, CommitRow, ConversationId, ConversationRow, Head, Lineage, Link, MemoryStore,
+    NewConversation, Store, Tenant, new_id, pack_commit,
 };
 use tracing::Instrument;
-use uuid::Uuid;
 
 use crate::commit::{entries_of, words};
 use crate::conversation::Creation;
@@ -184,7 +183,7 @@ impl Recto {
         let now = self.shared.clock.now();
         let conversation = engine::Conversation::with_messages(settings, messages, now)?;
         let conversation = PartialConversation::from(conversation);
-        let id = ConversationId(Uuid::now_v7());
+        let id = ConversationId(new_id(now));
         let settings = conversation.saved_settings();
         // A conversation whose counter is unknown could not be opened again.
         self.shared.counters.named(&settings.counter)?;
@@ -212,7 +211,7 @@ impl Recto {
             words: if self.shared.is_searched { words(&conversation, 0) } else { Vec::new() },
         };
         self.shared.store.create(new).await?;
-        Ok(self.handle(id, settings, Vec::new()))
+        Ok(self.handle(id, settings, Lineage::default()))
     }
 
     /// Finds a conversation by its name.
@@ -352,7 +351,7 @@ impl Recto {
         &self,
         id: ConversationId,
         settings: String,
-        lineage: Vec<Ancestor>,
+        lineage: Lineage,
     ) -> Conversation {
         let creation = Arc::new(Creation { settings, lineage });
         Conversation { recto: self.clone(), id, creation }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use recto_core::{Message, Role};
 use recto_store::{
-    Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Link, Page, PageKind,
-    Store, Unreadable,
+    Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Lineage, Link, Page,
+    PageKind, Store, Unpacked, Unreadable,
 };
 use serde::{Serialize, Serializer};
 
@@ -113,15 +113,32 @@ impl From<Vec<Arc<OpenCommit>>> for UnpackedCommits {
 pub(crate) struct RowReader {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: ConversationId,
-    pub(crate) lineage: Vec<Ancestor>,
+    pub(crate) lineage: Lineage,
     /// Its unpacked commits when they were read, in order.
     pub(crate) unpacked: UnpackedCommits,
+    /// The number of rewrites of the store before the commits were read.
+    pub(crate) rewrites: u64,
 }
 
 impl RowReader {
-    /// Reads the unpacked commits of this conversation above a version.
-    pub(crate) async fn commits(&self, above: Option<u32>) -> Result<Vec<Arc<OpenCommit>>, Error> {
-        self.commits_of(self.id, above).await
+    /// A reader with the unpacked commits of the conversation.
+    pub(crate) async fn new(
+        store: Arc<dyn Store>,
+        id: ConversationId,
+        lineage: Lineage,
+    ) -> Result<RowReader, Error> {
+        let Unpacked { commits, rewrites } = store.unpacked(id, None).await?;
+        let unpacked = open_commits(id, commits)?.into();
+        Ok(RowReader { store, id, lineage, unpacked, rewrites })
+    }
+
+    /// Reads the unpacked commits of this conversation above a version, and the number of rewrites.
+    pub(crate) async fn newer_commits(
+        &self,
+        above: u32,
+    ) -> Result<(Vec<Arc<OpenCommit>>, u64), Error> {
+        let Unpacked { commits, rewrites } = self.store.unpacked(self.id, Some(above)).await?;
+        Ok((open_commits(self.id, commits)?, rewrites))
     }
 
     async fn commits_of(
@@ -129,8 +146,28 @@ impl RowReader {
         id: ConversationId,
         above: Option<u32>,
     ) -> Result<Vec<Arc<OpenCommit>>, Error> {
-        let rows = self.store.commits(id, above).await?;
-        rows.into_iter().map(|row| open_commit(id, row).map(Arc::new)).collect()
+        open_commits(id, self.store.commits(id, above).await?)
+    }
+
+    /// The newest version of the conversation when the commits were read.
+    pub(crate) fn newest(&self) -> Result<Head, Error> {
+        let newest = self.unpacked.last().ok_or_else(|| damaged(self.id, "it has no version"))?;
+        Ok(newest.head)
+    }
+
+    /// The first version and the first entry that are in the conversation's own rows.
+    pub(crate) fn own_start(&self) -> (u32, u32) {
+        self.lineage.last().map_or((0, 0), |from| (from.versions, from.entries))
+    }
+
+    /// The ancestor whose rows hold a version.
+    fn ancestor_of_version(&self, version: u32) -> Option<&Ancestor> {
+        self.lineage.get(self.lineage.partition_point(|from| from.versions <= version))
+    }
+
+    /// The ancestor whose rows hold an entry.
+    fn ancestor_of_entry(&self, entry: u32) -> Option<&Ancestor> {
+        self.lineage.get(self.lineage.partition_point(|from| from.entries <= entry))
     }
 
     /// Reads the record of a version, and the later ones of the same page or of the commits.
@@ -144,7 +181,7 @@ impl RowReader {
         if let Some(records) = has(&self.unpacked) {
             return Ok(records);
         }
-        let ancestor = self.lineage.iter().find(|ancestor| version < ancestor.versions);
+        let ancestor = self.ancestor_of_version(version);
         let (id, end) = ancestor.map_or((self.id, u32::MAX), |from| (from.id, from.versions));
         let mut records = self.page_of_records(id, version).await?;
         if records.is_empty() {
@@ -235,7 +272,7 @@ impl RowReader {
         let mut parts = Vec::new();
         let mut at = range.start;
         while at < range.end {
-            let ancestor = self.lineage.iter().find(|ancestor| at < ancestor.entries);
+            let ancestor = self.ancestor_of_entry(at);
             let (id, end) = ancestor.map_or((self.id, u32::MAX), |from| (from.id, from.entries));
             let end = end.min(range.end);
             parts.push((id, at..end));
@@ -246,7 +283,7 @@ impl RowReader {
 
     /// The conversation whose rows hold an entry.
     pub(crate) fn owner(&self, entry: u32) -> ConversationId {
-        self.lineage.iter().find(|from| entry < from.entries).map_or(self.id, |from| from.id)
+        self.ancestor_of_entry(entry).map_or(self.id, |from| from.id)
     }
 }
 
@@ -320,6 +357,10 @@ pub(crate) fn unpack_commit(
         Some(first) => Ok((first, body)),
         None => Err(damaged(id, "a commit has more entries than the log")),
     }
+}
+
+fn open_commits(id: ConversationId, rows: Vec<CommitRow>) -> Result<Vec<Arc<OpenCommit>>, Error> {
+    rows.into_iter().map(|row| open_commit(id, row).map(Arc::new)).collect()
 }
 
 fn open_commit(id: ConversationId, row: CommitRow) -> Result<OpenCommit, Error> {

@@ -30,7 +30,6 @@ use recto_core::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use uuid::Uuid;
 
 use crate::holder::{Holder, HolderState};
 use crate::{Conversation, Error, WriteOptions};
@@ -178,7 +177,7 @@ impl HeldScope {
         conversation: &Conversation,
         options: Temporary,
     ) -> Result<HeldScope, Error> {
-        let id = Uuid::now_v7().to_string();
+        let id = recto_store::new_id(conversation.now()).to_string();
         // Locked before the lease is visible to other processes.
         let holder = Holder::lock(&id);
         let held = HeldScope { conversation: conversation.clone(), options, id, holder };

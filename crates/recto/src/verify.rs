@@ -1,15 +1,17 @@
 //! Verification of everything that is stored of a conversation.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use recto_core::{
     Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
 };
-use recto_store::{Entry, Link};
+use recto_store::{Ancestor, ConversationId, ConversationRow, Entry, Link};
 use tracing::Instrument;
 
 use crate::loaded::{read_entry, read_record};
-use crate::{Conversation, Error, Progress, ProgressFn};
+use crate::row_reader::{RowReader, damaged};
+use crate::{Conversation, Error, Progress, ProgressFn, Recto};
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,31 @@ impl Report {
     }
 }
 
+impl Recto {
+    /// Starts a verification of all conversations.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recto::{Approx, Message, Recto, Settings, Version};
+    ///
+    /// let recto = Recto::open("memory:").await?;
+    /// let conversation = recto.create("a", Settings::counting_with(Approx)).await?;
+    /// conversation.append([Message::user("Hello!")]).await?;
+    /// conversation.fork("b", Version(1)).await?;
+    /// let mut verification = recto.verification().await?;
+    /// for info in recto.list(None, usize::MAX).await? {
+    ///     let conversation = recto.conversation(&info.name).await?;
+    ///     assert!(verification.verify(&conversation, &mut |_| {}).await?.is_sound());
+    /// }
+    /// # Ok::<(), recto::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn verification(&self) -> Result<Verification, Error> {
+        let rows = self.shared.store.list(&self.tenant, None, usize::MAX).await?;
+        Ok(Verification::of(&rows))
+    }
+}
+
 impl Conversation {
     /// Reads everything that is stored of the conversation, recomputes the chain of hashes, and checks
     /// all versions. It takes as long as reading the whole conversation. Other reads and writes do not
@@ -44,8 +71,84 @@ impl Conversation {
 
     /// [`verify`](Self::verify) with a progress callback that counts versions.
     pub async fn verify_with_progress(&self, progress: ProgressFn<'_>) -> Result<Report, Error> {
-        let span = tracing::info_span!("verify", conversation = %self.id);
-        let report = self.checked(progress).instrument(span.clone()).await?;
+        Verification::default().verify(self, progress).await
+    }
+
+    async fn checked(
+        &self,
+        verification: &mut Verification,
+        progress: ProgressFn<'_>,
+    ) -> Result<Report, Error> {
+        let settings: SavedSettings = serde_json::from_str(&self.creation.settings)
+            .map_err(|_| damaged(self.id, "its settings cannot be read"))?;
+        let counter = self.recto.shared.counters.named(&settings.counter)?;
+        let lineage = &self.creation.lineage;
+        // The ancestors that were verified before are not read again.
+        let is_known = |from: &Ancestor| verification.known.contains_key(&from.id);
+        let known = lineage.iter().rposition(is_known).map_or(0, |at| at + 1);
+        let mut before = match known.checked_sub(1).and_then(|at| lineage.get(at)) {
+            Some(from) => verification.known.get(&from.id).and_then(|check| check.up_to(from)),
+            None => None,
+        };
+        for at in known..=lineage.len() {
+            let id = lineage.get(at).map_or(self.id, |from| from.id);
+            let store = self.recto.shared.store.clone();
+            // A separate read: nothing in memory is trusted, and no other request waits.
+            let reader = RowReader::new(store, id, lineage.up_to(at)).await?;
+            let mut check = before.take().unwrap_or_else(|| Check {
+                link: Link::start(&self.creation.settings),
+                ..Check::new(settings.clone(), counter.clone())
+            });
+            check.own_rows(&reader, progress).await?;
+            match lineage.get(at) {
+                Some(from) => {
+                    before = check.up_to(from);
+                    verification.keep(id, check);
+                }
+                None => {
+                    let report = check.report();
+                    verification.keep(id, check);
+                    return Ok(report);
+                }
+            }
+        }
+        unreachable!("the last round is about the conversation itself")
+    }
+}
+
+/// Verifies several conversations of a store. Rows that forks share are verified once, so a store takes as long
+/// as reading it, however deep its forks are.
+#[derive(Default)]
+pub struct Verification {
+    /// Verified conversations that have forks.
+    known: HashMap<ConversationId, Check>,
+    /// The conversations that have forks; `None`: not known.
+    forked: Option<HashSet<ConversationId>>,
+}
+
+impl Verification {
+    /// A verification of these conversations.
+    pub(crate) fn of<'a>(
+        conversations: impl IntoIterator<Item = &'a ConversationRow>,
+    ) -> Verification {
+        let lineages = conversations.into_iter().map(|row| &row.lineage);
+        let mut forked = HashSet::new();
+        for lineage in lineages {
+            // What lies above an ancestor that is known is known too.
+            let above = lineage.iter().rev();
+            above.map(|from| from.id).take_while(|id| forked.insert(*id)).for_each(drop);
+        }
+        Verification { known: HashMap::new(), forked: Some(forked) }
+    }
+
+    /// [Verifies](Conversation::verify) a conversation.
+    pub async fn verify(
+        &mut self,
+        conversation: &Conversation,
+        progress: ProgressFn<'_>,
+    ) -> Result<Report, Error> {
+        let span = tracing::info_span!("verify", conversation = %conversation.id);
+        let report = conversation.checked(self, progress).instrument(span.clone()).await?;
         if !report.is_sound() {
             let faults = report.faults.len();
             span.in_scope(|| tracing::warn!(faults, "the stored conversation is damaged"));
@@ -53,91 +156,162 @@ impl Conversation {
         Ok(report)
     }
 
-    async fn checked(&self, progress: ProgressFn<'_>) -> Result<Report, Error> {
-        // A separate load: nothing in memory is trusted, and no other request waits.
-        let loaded = self.load().await?;
-        let reader = loaded.reader.clone();
-        let head = loaded.head();
-        let settings: SavedSettings = loaded.conversation.saved_settings();
-        let mut check = Check {
-            report: Report {
-                versions: head.version + 1,
-                entries: head.entries,
-                erased: 0,
-                link: Link::start(&self.creation.settings),
-                faults: Vec::new(),
-            },
-            entries: 0,
-            conversation: None,
-            settings,
-            counter: loaded.conversation.counter().clone(),
-        };
-        let mut version = 0;
-        while version <= head.version {
-            // Records of one row are read together.
-            let mut records = Vec::new();
-            for (number, record) in reader.records(version).await? {
-                if (version..=head.version).contains(&number) {
-                    records.push((number, read_record(&reader, &record.json)?, record));
-                }
-            }
-            let end = records.last().map_or(0, |(_, saved, _)| saved.log_len());
-            let entries = reader.entries(check.entries..end.min(head.entries)).await?;
-            let mut rest = &*entries;
-            for (number, saved, record) in &records {
-                let added = saved.log_len().saturating_sub(check.entries) as usize;
-                let added = rest.split_off(..added.min(rest.len())).unwrap_or_default();
-                check.version(Version(*number), &record.json, record.link, added);
-                let messages = added.iter().map(|entry| read_entry(&reader, entry));
-                let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
-                check.placeholders(Version(*number), added, &messages);
-                check.follow(saved, messages);
-                version = number + 1;
-            }
-            progress(Progress::new(u64::from(version), u64::from(head.version) + 1));
+    fn keep(&mut self, id: ConversationId, check: Check) {
+        if self.forked.as_ref().is_some_and(|forked| forked.contains(&id)) {
+            self.known.insert(id, check);
         }
-        if check.report.link != head.link {
-            check.fault("the chain does not end in what is stored as its end".to_owned());
-        }
-        if let Some(conversation) = &check.conversation
-            && let Err(error) = conversation.verify()
-        {
-            let fault = error.to_string();
-            check.fault(fault);
-        }
-        Ok(check.report)
     }
 }
 
+/// What was verified of a conversation: its versions from 0 on, read from its rows and those of its ancestors.
+#[derive(Clone)]
 struct Check {
-    report: Report,
+    /// The first version that was read from the conversation's own rows.
+    start: u32,
+    /// For each of its own versions: the link, the number of log entries, and how many of them are erased.
+    own: Vec<(Link, u32, u32)>,
+    /// The hash of the last version that was read.
+    link: Link,
     /// The number of entries that were read.
     entries: u32,
+    erased: u32,
+    /// What is wrong, at most [`MAX_FAULTS`], with the version in which it is.
+    faults: Vec<(u32, String)>,
     /// The conversation up to the last version that was read; `None` if a version is invalid.
     conversation: Option<PartialConversation>,
     settings: SavedSettings,
     counter: Arc<dyn Counter>,
 }
 
+/// Maximum number of faults in a report.
+const MAX_FAULTS: usize = 100;
+
 impl Check {
-    fn fault(&mut self, fault: String) {
-        const MAX_FAULTS: usize = 100;
-        if self.report.faults.len() < MAX_FAULTS {
-            self.report.faults.push(fault);
+    fn new(settings: SavedSettings, counter: Arc<dyn Counter>) -> Check {
+        Check {
+            start: 0,
+            own: Vec::new(),
+            link: Link([0; 32]),
+            entries: 0,
+            erased: 0,
+            faults: Vec::new(),
+            conversation: None,
+            settings,
+            counter,
+        }
+    }
+
+    /// What was verified of the versions that a fork shares.
+    fn up_to(&self, shared: &Ancestor) -> Option<Check> {
+        let last = shared.versions.checked_sub(1)?;
+        let &(link, entries, erased) = self.own.get(last.checked_sub(self.start)? as usize)?;
+        let faults = self.faults.iter().filter(|(version, _)| *version <= last);
+        let conversation = self.conversation.as_ref();
+        Some(Check {
+            start: shared.versions,
+            own: Vec::new(),
+            link,
+            entries,
+            erased,
+            faults: faults.cloned().collect(),
+            conversation: conversation.and_then(|whole| whole.at(Version(last)).ok()),
+            settings: self.settings.clone(),
+            counter: self.counter.clone(),
+        })
+    }
+
+    fn report(&self) -> Report {
+        Report {
+            versions: self.start + self.own.len() as u32,
+            entries: self.entries,
+            erased: self.erased,
+            link: self.link,
+            faults: self.faults.iter().map(|(_, fault)| fault.clone()).collect(),
+        }
+    }
+
+    /// Verifies the versions in a conversation's own rows. Those before have been verified.
+    async fn own_rows(
+        &mut self,
+        reader: &RowReader,
+        progress: ProgressFn<'_>,
+    ) -> Result<(), Error> {
+        let head = reader.newest()?;
+        self.start = reader.own_start().0.max(self.start);
+        self.first_row(reader).await?;
+        let mut version = self.start;
+        while version <= head.version {
+            // Records of one row are read together.
+            let mut records = Vec::new();
+            for (number, record) in reader.records(version).await? {
+                if (version..=head.version).contains(&number) {
+                    records.push((number, read_record(reader, &record.json)?, record));
+                }
+            }
+            let end = records.last().map_or(0, |(_, saved, _)| saved.log_len());
+            let entries = reader.entries(self.entries..end.min(head.entries)).await?;
+            let mut rest = &*entries;
+            for (number, saved, record) in &records {
+                let added = saved.log_len().saturating_sub(self.entries) as usize;
+                let added = rest.split_off(..added.min(rest.len())).unwrap_or_default();
+                self.version(Version(*number), &record.json, record.link, added);
+                let messages = added.iter().map(|entry| read_entry(reader, entry));
+                let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
+                self.placeholders(Version(*number), added, &messages);
+                self.follow(Version(*number), saved, messages);
+                version = number + 1;
+            }
+            progress(Progress::new(u64::from(version), u64::from(head.version) + 1));
+        }
+        if self.entries != head.entries {
+            self.fault(head.version, "its newest version is not of its log".to_owned());
+        }
+        if self.link != head.link {
+            let fault = "the chain does not end in what is stored as its end";
+            self.fault(head.version, fault.to_owned());
+        }
+        let first = Version(self.start.saturating_sub(1));
+        if let Some(conversation) = &self.conversation
+            && let Err(error) = conversation.verify_since(first)
+        {
+            let fault = error.to_string();
+            self.fault(head.version, fault);
+        }
+        Ok(())
+    }
+
+    /// The first row of a fork is a copy of the version that it starts from.
+    async fn first_row(&mut self, reader: &RowReader) -> Result<(), Error> {
+        let Some(version) = self.start.checked_sub(1) else { return Ok(()) };
+        let copy = reader.unpacked.first().filter(|commit| commit.head.version == version);
+        let Some(copy) = copy else { return Ok(()) };
+        let original = RowReader { unpacked: Default::default(), ..reader.clone() };
+        let mut records = original.records(version).await?.into_iter();
+        let original = records.find(|(number, _)| *number == version);
+        if original.is_none_or(|(_, record)| record.json != copy.record) {
+            self.fault(version, format!("version {version} is not that of the origin"));
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, version: u32, fault: String) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push((version, fault));
         }
     }
 
     fn version(&mut self, version: Version, record: &str, link: Link, entries: &[Entry]) {
         let numbered = (self.entries..).zip(entries);
         let hashed = numbered.map(|(number, entry)| (number, &entry.meta, entry.body_hash()));
-        let computed = self.report.link.next(version.0, record.as_bytes(), hashed);
+        let computed = self.link.next(version.0, record.as_bytes(), hashed);
         if computed != link {
-            self.fault(format!("version {version} is not what was written"));
+            self.fault(version.0, format!("version {version} is not what was written"));
         }
         // Continue with the stored hash, so that each fault is reported at its own version.
-        self.report.link = link;
-        self.report.erased += entries.iter().filter(|e| e.meta.gone.is_some()).count() as u32;
+        self.link = link;
+        self.erased += entries.iter().filter(|e| e.meta.gone.is_some()).count() as u32;
         self.entries += entries.len() as u32;
+        self.own.push((self.link, self.entries, self.erased));
     }
 
     /// The chain has only the hash of an erased message, so its stored body must be a placeholder.
@@ -154,15 +328,20 @@ impl Check {
             });
             if !is_empty {
                 let fault = "what stands in the place of an erased message is not a placeholder";
-                self.fault(format!("version {version}: {fault}"));
+                self.fault(version.0, format!("version {version}: {fault}"));
             }
         }
     }
 
-    fn follow(&mut self, saved: &SavedVersion, messages: Vec<(Option<Message>, EntryMeta)>) {
+    fn follow(
+        &mut self,
+        version: Version,
+        saved: &SavedVersion,
+        messages: Vec<(Option<Message>, EntryMeta)>,
+    ) {
         let next = match &self.conversation {
             Some(conversation) => conversation.followed_by(saved, messages),
-            None if self.report.faults.is_empty() => {
+            None if version == Version(0) => {
                 PartialConversation::first(&self.settings, self.counter.clone(), saved, messages)
             }
             None => return,
@@ -171,7 +350,7 @@ impl Check {
             Ok(next) => self.conversation = Some(next),
             Err(error) => {
                 self.conversation = None;
-                self.fault(error.to_string());
+                self.fault(version.0, error.to_string());
             }
         }
     }

@@ -18,8 +18,8 @@ use crate::session::{NamedConversation, Session};
 
 /// Overwrite messages permanently, in all versions and forks.
 ///
-/// An erased entry keeps its log index, its role, its token count and a hash of its content. Older
-/// backups still contain the message.
+/// An erased entry keeps its log index, its role, its token count and a hash of its content. The message
+/// is gone for every process at its next request. Older backups still contain it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

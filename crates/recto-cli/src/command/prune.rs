@@ -15,7 +15,7 @@ use crate::time;
 /// Delete messages permanently that no kept version shows.
 ///
 /// Log entries keep their index. A version is kept if any of the options keeps it; the newest is always
-/// kept.
+/// kept. A message that any version of a fork shows stays; a mark does not keep a hidden message.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -36,11 +36,13 @@ impl Verify {
             }
         };
         let mut conversations = Vec::new();
+        let mut verification =
+            context.wait(&session, async { Ok(session.recto.inner().verification().await?) })?;
         for name in names {
             let handle = session.recto.conversation(&name)?;
             let mut bar = context.bar(format!("verifying {name}"));
             let mut watch = |progress| bar.update(progress);
-            let report = context.wait(&session, handle.inner().verify_with_progress(&mut watch))?;
+            let report = context.wait(&session, verification.verify(handle.inner(), &mut watch))?;
             conversations.push(Verification::of(name, report));
         }
         let below =

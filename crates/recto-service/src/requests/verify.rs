@@ -78,9 +78,10 @@ impl Perform for VerifyStore {
     async fn perform(self, service: &Service) -> Result<StoreVerification, Error> {
         let recto = service.recto();
         let mut conversations = Vec::new();
+        let mut verification = recto.verification().await?;
         for info in recto.list(None, usize::MAX).await? {
             let conversation = service.conversation(&info.name).await?;
-            let report = conversation.handle.verify().await?;
+            let report = verification.verify(&conversation.handle, &mut |_| {}).await?;
             conversations.push(Verification::of(info.name, report));
         }
         let store = recto.store().check().await?;

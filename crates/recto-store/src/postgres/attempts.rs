@@ -4,16 +4,16 @@
 //! |---|---|
 //! | conflict with another transaction (40001, 40P01) | up to 12 attempts within seconds |
 //! | connection lost, or 40003 | up to 12 attempts: each can detect what an earlier one did. If all fail, the outcome is unknown |
+//! | no answer within the time limit | none. If it was a write, the outcome is unknown |
 //! | server not reachable | 3 attempts; 12 if the outcome of an earlier one is in doubt |
 //! | any other | returned at once |
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::fault::Fault;
 use crate::Error;
+use crate::new_id::new_id_now;
 
 const TRIES: u32 = 12;
 const TRIES_TO_CONNECT: u32 = 3;
@@ -60,6 +60,10 @@ impl Attempts {
                 self.in_doubt |= !self.reads;
                 (reason, TRIES)
             }
+            Err(Fault::Silent(reason)) => {
+                self.in_doubt |= !self.reads;
+                (reason, 0)
+            }
             Err(Fault::Unreachable(reason)) => {
                 (reason, if self.in_doubt { TRIES } else { TRIES_TO_CONNECT })
             }
@@ -77,7 +81,7 @@ impl Attempts {
     /// The pause before the next attempt: exponential back-off with jitter.
     fn pause(&self) -> Duration {
         let longest = FIRST_PAUSE * 2_u32.pow(self.made.min(10) - 1);
-        let chance = (Uuid::now_v7().as_u128() % 1024) as u32;
+        let chance = (new_id_now().as_u128() % 1024) as u32;
         longest.min(LONGEST_PAUSE) * (512 + chance) / 1024
     }
 }

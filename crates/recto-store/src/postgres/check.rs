@@ -31,8 +31,8 @@ const LOOKS: [(&str, &str); 9] = [
         "SELECT count(md5(c.settings || c.lineage)) * 0 + count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM recto_commits m WHERE m.tenant = c.tenant AND m.conversation = c.id)) FROM recto_conversations c",
     ),
     (
-        "recto_forks",
-        "SELECT count(*) FROM (SELECT tenant, (of ->> 'id')::uuid, id FROM recto_conversations, jsonb_array_elements(lineage::jsonb) AS of) AS told (tenant, ancestor, fork) FULL JOIN recto_forks f USING (tenant, ancestor, fork) WHERE told.fork IS NULL OR f.fork IS NULL",
+        "recto_parents",
+        "SELECT count(*) FROM (SELECT tenant, id, (lineage::jsonb -> -1 ->> 'id')::uuid FROM recto_conversations WHERE lineage::jsonb -> -1 IS NOT NULL) AS said (tenant, fork, parent) FULL JOIN recto_parents p USING (tenant, fork, parent) WHERE said.fork IS NULL OR p.fork IS NULL",
     ),
     // Rows that do not start where the one before ends: a version or a page is missing.
     (
@@ -51,7 +51,7 @@ const LOOKS: [(&str, &str); 9] = [
 
 const SIZE: &str = r"
 SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(ARRAY[
-    'recto_conversations', 'recto_forks', 'recto_commits', 'recto_pages', 'recto_keys',
+    'recto_conversations', 'recto_parents', 'recto_rewrites', 'recto_commits', 'recto_pages', 'recto_keys',
     'recto_words']) AS name";
 
 impl PostgresStore {
@@ -66,7 +66,7 @@ impl PostgresStore {
     }
 
     async fn try_to_look(&self) -> Result<Vec<String>, Fault> {
-        let client = self.connections.get().await?;
+        let client = self.connections.get_for_long_work().await?;
         let mut found = Vec::new();
         for (table, look) in LOOKS {
             match client.query_one(look, &[]).await.map_err(Fault::from) {
@@ -94,7 +94,9 @@ impl PostgresStore {
                 let size: i64 = row.try_get(0)?;
                 Ok(u64::try_from(size).ok())
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 return answer;
             }
         }

@@ -14,14 +14,16 @@ use super::numbers::{head, number};
 use super::packing;
 use super::pages::PageColumns;
 use super::tenants::unknown;
-use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, checks};
+use crate::new_id::new_id_now;
+use crate::{Commit, CommitRow, ConversationId, Error, Unpacked, WordsOf, checks};
 
 const DOING: &str = "accepting a request";
 
 /// Inserts the row of a request if the version before exists and its own version does not. The lock on
 /// the version before prevents that it is packed or removed at the same time: otherwise a row that was
 /// inserted and packed since the statement began could be inserted a second time. No row is inserted
-/// after a row with the nil attempt, which marks a removed conversation.
+/// after a row with the nil attempt, which marks a removed conversation, nor if rows were rewritten since
+/// the writer has read them.
 macro_rules! insert {
     () => {
         r"INSERT INTO recto_commits
@@ -29,6 +31,8 @@ macro_rules! insert {
         SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM recto_commits
         WHERE tenant = $1 AND conversation = $2 AND version = $3::bigint - 1
           AND attempt <> '00000000-0000-0000-0000-000000000000'
+          AND ($9::bigint IS NULL
+            OR $9 = coalesce((SELECT count FROM recto_rewrites WHERE tenant = $1), 0))
         FOR UPDATE
         ON CONFLICT (tenant, conversation, version) DO NOTHING"
     };
@@ -46,7 +50,7 @@ macro_rules! key {
     () => {
         r"kept AS (
             INSERT INTO recto_keys (tenant, conversation, key, request, version, changed)
-            SELECT $1, $2, $9, $10, $11, $12 FROM accepted)"
+            SELECT $1, $2, $10, $11, $12, $13 FROM accepted)"
     };
 }
 
@@ -67,8 +71,8 @@ macro_rules! words {
 
 const ACCEPT: &str = insert!();
 const ACCEPT_KEY: &str = insert_with!(key!());
-const ACCEPT_WORDS: &str = insert_with!(words!("9", "10"));
-const ACCEPT_BOTH: &str = insert_with!(key!(), words!("13", "14"));
+const ACCEPT_WORDS: &str = insert_with!(words!("10", "11"));
+const ACCEPT_BOTH: &str = insert_with!(key!(), words!("14", "15"));
 
 /// Reads what became of a row: the newest version, the attempt that wrote the version, and the key.
 const LOOK: &str = r"
@@ -79,11 +83,13 @@ SELECT
     EXISTS (SELECT 1 FROM recto_keys
      WHERE tenant = $1 AND conversation = $2 AND key = $4::bytea
        AND request = $5 AND version = $3 AND changed) AS kept,
+    coalesce((SELECT count FROM recto_rewrites WHERE tenant = $1), 0) AS rewrites,
     EXISTS (SELECT 1 FROM recto_conversations
      WHERE tenant = $1 AND id = $2 AND name IS NOT NULL) AS named";
 
 const COMMITS: &str = r"
-SELECT m.version, m.entries, m.link, m.committed, m.body
+SELECT m.version, m.entries, m.link, m.committed, m.body,
+    coalesce((SELECT count FROM recto_rewrites WHERE tenant = $1), 0) AS rewrites
 FROM recto_conversations c
 LEFT JOIN recto_commits m
     ON m.tenant = c.tenant AND m.conversation = c.id AND m.version > $3
@@ -91,15 +97,15 @@ WHERE c.tenant = $1 AND c.id = $2
 ORDER BY m.version";
 
 impl PostgresStore {
-    /// Reads the commits above a version.
+    /// Reads the commits above a version, and the number of rewrites.
     pub(super) async fn read_commits(
         &self,
         id: ConversationId,
         above: Option<u32>,
-    ) -> Result<Vec<CommitRow>, Error> {
+    ) -> Result<Unpacked, Error> {
         let mut attempts = Attempts::at_reading("reading commits");
         loop {
-            let attempt = self.try_to_read_commits(id, above).await;
+            let attempt = self.connections.limited(self.try_to_read_commits(id, above)).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }
@@ -110,18 +116,20 @@ impl PostgresStore {
         &self,
         id: ConversationId,
         above: Option<u32>,
-    ) -> Result<Vec<CommitRow>, Fault> {
+    ) -> Result<Unpacked, Fault> {
         let client = self.connections.get().await?;
         let tenant = self.tenant_of(&client, id).await?;
         let read = client.prepare_cached(COMMITS).await?;
         let above = above.map_or(-1, i64::from);
         let rows = client.query(&read, &[&&*tenant, &id.0, &above]).await?;
-        if rows.is_empty() {
-            return Err(unknown(id));
-        }
+        let Some(first) = rows.first() else { return Err(unknown(id)) };
+        let rewrites: i64 = first.try_get("rewrites")?;
         // A row without a version means that the conversation exists and has nothing newer.
         let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("version").is_some());
-        rows.map(|row| Ok(CommitRow { head: head(row)?, body: row.try_get("body")? })).collect()
+        let commits =
+            rows.map(|row| Ok(CommitRow { head: head(row)?, body: row.try_get("body")? }));
+        let commits = commits.collect::<Result<_, Fault>>()?;
+        Ok(Unpacked { commits, rewrites: rewrites as u64 })
     }
 
     /// Accepts a request.
@@ -130,7 +138,8 @@ impl PostgresStore {
         let draft = CommitDraft::new(&commit, self.search);
         let mut attempts = Attempts::at(DOING);
         loop {
-            let attempt = self.try_to_accept(&draft, attempts.in_doubt()).await;
+            let attempt =
+                self.connections.limited(self.try_to_accept(&draft, attempts.in_doubt())).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }
@@ -164,7 +173,7 @@ impl<'a> CommitDraft<'a> {
     fn new(commit: &'a Commit, search: bool) -> CommitDraft<'a> {
         CommitDraft {
             commit,
-            attempt: Uuid::now_v7(),
+            attempt: new_id_now(),
             words: WordColumns::new(if search { &commit.words } else { &[] }),
             pages: commit.seal.as_ref().map(|seal| PageColumns::new(&seal.pages)),
         }
@@ -175,6 +184,7 @@ impl<'a> CommitDraft<'a> {
         let CommitRow { head, body } = &self.commit.row;
         let (version, entries) = (i64::from(head.version), i64::from(head.entries));
         let link = head.link.0.as_slice();
+        let rewrites = self.commit.rewrites.map(|known| known as i64);
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![
             &tenant,
             &self.commit.conversation.0,
@@ -184,6 +194,7 @@ impl<'a> CommitDraft<'a> {
             &head.committed,
             &self.attempt,
             body,
+            &rewrites,
         ];
         let key = self.commit.key.as_ref();
         let columns = key.map(|key| (key.key.as_bytes(), &key.request[..], i64::from(key.version)));
@@ -261,6 +272,10 @@ impl<'a> CommitDraft<'a> {
             return Err(unknown(self.commit.conversation));
         }
         if version.checked_sub(1) == Some(current) {
+            let rewrites: i64 = row.try_get("rewrites")?;
+            if self.commit.rewrites.is_some_and(|known| known != rewrites as u64) {
+                return Err(Error::RowsChanged.into());
+            }
             return Err(Fault::Collided("the newest version is not settled".into()));
         }
         Err(Error::VersionConflict { expected: version.saturating_sub(1), current }.into())

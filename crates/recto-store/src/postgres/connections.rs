@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Client, ConfigConnectImpl, Connect, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod,
-    Runtime,
+    Client, ClientWrapper, ConfigConnectImpl, Connect, Manager, ManagerConfig, Object, Pool,
+    QueueMode, RecyclingMethod, Runtime,
 };
 use tokio::task::JoinHandle;
 use tokio_postgres::{Config, NoTls};
@@ -23,7 +23,10 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const SESSION_SETTINGS: &str = "SET enable_seqscan = off; SET jit = off";
 
 /// A pool of connections. It opens a connection when a request needs one and none is idle.
-pub(super) struct Connections(Pool);
+pub(super) struct Connections {
+    pool: Pool,
+    answer_timeout: Duration,
+}
 
 impl Connections {
     pub(super) fn new(address: &str, options: &PostgresOptions) -> Result<Connections, Error> {
@@ -41,7 +44,13 @@ impl Connections {
         config.keepalives_idle(Duration::from_secs(30));
         // A connection that the server has closed is not lent again; an idle one is not queried.
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let pool = Pool::builder(Manager::from_connect(config, Connector { tls }, recycling))
+        let limits = format!(
+            "SET lock_timeout = {}; SET statement_timeout = {}",
+            milliseconds(options.lock_timeout),
+            milliseconds(options.statement_timeout)
+        );
+        let connector = Connector { tls, limits };
+        let pool = Pool::builder(Manager::from_connect(config, connector, recycling))
             .max_size(options.connections.max(1))
             // The connection that was used last: its server process has plans and pages cached.
             .queue_mode(QueueMode::Lifo)
@@ -52,18 +61,48 @@ impl Connections {
         let pool = pool.map_err(|_| {
             Error::failed("opening the store", "the connection pool cannot be made")
         })?;
-        Ok(Connections(pool))
+        Ok(Connections { pool, answer_timeout: options.answer_timeout })
     }
 
     /// Waits for a free connection.
     pub(super) async fn get(&self) -> Result<Client, Fault> {
-        Ok(self.0.get().await?)
+        Ok(self.pool.get().await?)
     }
+
+    /// A connection without a time limit for statements, for work on whole tables. It is not used again
+    /// for anything else.
+    pub(super) async fn get_for_long_work(&self) -> Result<ClientWrapper, Fault> {
+        let client = Object::take(self.get().await?);
+        client.batch_execute("SET statement_timeout = 0").await?;
+        Ok(client)
+    }
+
+    /// An attempt that ends after the time limit. A server that is stopped or cut off without closing its
+    /// connections would otherwise be waited for without an end.
+    pub(super) async fn limited<T>(
+        &self,
+        attempt: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        match tokio::time::timeout(self.answer_timeout, attempt).await {
+            Ok(done) => done,
+            Err(_) => {
+                // The connection of the attempt is idle now, and its server may not answer the next one.
+                self.pool.retain(|_, _| false);
+                let seconds = self.answer_timeout.as_secs_f64();
+                Err(Fault::Silent(format!("the server did not answer within {seconds} s").into()))
+            }
+        }
+    }
+}
+
+/// A time limit as PostgreSQL takes it: 0 would mean no limit.
+fn milliseconds(limit: Duration) -> u128 {
+    limit.as_millis().clamp(1, i32::MAX as u128)
 }
 
 impl std::fmt::Debug for Connections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let status = self.0.status();
+        let status = self.pool.status();
         f.debug_struct("Connections")
             .field("most", &status.max_size)
             .field("open", &status.size)
@@ -75,6 +114,8 @@ impl std::fmt::Debug for Connections {
 struct Connector {
     /// None if connections are not encrypted.
     tls: Option<MakeRustlsConnect>,
+    /// Statements that set the time limits.
+    limits: String,
 }
 
 type Connected = Result<(tokio_postgres::Client, JoinHandle<()>), tokio_postgres::Error>;
@@ -89,6 +130,7 @@ impl Connect for Connector {
             };
             // A server that does not know these settings works without them.
             let _ = client.batch_execute(SESSION_SETTINGS).await;
+            client.batch_execute(&self.limits).await?;
             Ok((client, task))
         })
     }

@@ -1,5 +1,6 @@
 //! Conversation rows: names, lineage and forks.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use deadpool_postgres::GenericClient;
@@ -12,21 +13,25 @@ use super::commits::WordColumns;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{self, head, text};
 use super::tenants::{self, unknown};
-use crate::{Ancestor, ConversationId, ConversationRow, Error, NewConversation, Tenant, checks};
+use crate::lineage::Lineages;
+use crate::new_id::new_id_now;
+use crate::{
+    Ancestor, ConversationId, ConversationRow, Error, Lineage, NewConversation, Tenant, checks,
+};
 
-/// Creates a conversation if all its ancestors exist. The lock prevents that they are removed at the
-/// same time.
+/// Creates a conversation if its direct ancestor exists. The lock prevents that it is removed at the same
+/// time; its own ancestors are not removed as long as it exists.
 const CREATE: &str = r"
-WITH ancestors AS (
-    SELECT id FROM recto_conversations WHERE tenant = $1 AND id = ANY ($7::uuid[]) FOR SHARE
+WITH parents AS (
+    SELECT id FROM recto_conversations WHERE tenant = $1 AND id = $7::uuid FOR SHARE
 ), created AS (
     INSERT INTO recto_conversations (tenant, id, name, created, settings, lineage, policy)
     SELECT $1, $2, $3, $4, $5, $6, $16
-    WHERE (SELECT count(*) FROM ancestors) = cardinality($7)
+    WHERE $7::uuid IS NULL OR EXISTS (SELECT 1 FROM parents)
     RETURNING id
 ), forked AS (
-    INSERT INTO recto_forks (tenant, ancestor, fork)
-    SELECT $1, ancestors.id, created.id FROM created, ancestors
+    INSERT INTO recto_parents (tenant, fork, parent)
+    SELECT $1, created.id, parents.id FROM created, parents
 ), indexed AS (
     INSERT INTO recto_words (tenant, conversation, entry, words)
     SELECT $1, $2, entry, string_to_array(words, ' ')
@@ -62,9 +67,21 @@ const LIST: &str = conversations!(
 );
 
 const FORKS: &str = conversations!(
-    "c.tenant = $1 AND c.name IS NOT NULL AND c.id IN \
-     (SELECT fork FROM recto_forks WHERE tenant = $1 AND ancestor = $2) ORDER BY c.name"
+    "c.tenant = $1 AND c.name IS NOT NULL AND c.id IN ( \
+         WITH RECURSIVE below (fork) AS ( \
+             SELECT fork FROM recto_parents WHERE tenant = $1 AND parent = $2 \
+             UNION SELECT p.fork FROM recto_parents p \
+                 JOIN below ON p.tenant = $1 AND p.parent = below.fork) \
+         SELECT fork FROM below) \
+     ORDER BY c.name"
 );
+
+/// These conversations and their ancestors, removed or not.
+pub(super) const ANCESTORS: &str = r"
+WITH RECURSIVE above (id) AS (
+    SELECT unnest($2::uuid[])
+    UNION SELECT p.parent FROM recto_parents p JOIN above ON p.tenant = $1 AND p.fork = above.id)
+SELECT c.id, c.lineage FROM above JOIN recto_conversations c ON c.tenant = $1 AND c.id = above.id";
 
 const SET_POLICY: &str =
     "UPDATE recto_conversations SET policy = $3 WHERE tenant = $1 AND name = $2";
@@ -84,7 +101,8 @@ impl PostgresStore {
         checks::check_new(&new)?;
         let mut attempts = Attempts::at("creating a conversation");
         loop {
-            let attempt = self.try_to_create(&new, attempts.in_doubt()).await;
+            let attempt =
+                self.connections.limited(self.try_to_create(&new, attempts.in_doubt())).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 answer?;
                 self.tenants.learn(new.id, tenants::bytes(&new.tenant));
@@ -117,8 +135,9 @@ impl PostgresStore {
             (false, false) => {}
         }
         let words = WordColumns::new(if self.search { &new.words } else { &[] });
-        let ancestors: Vec<Uuid> = new.lineage.iter().map(|ancestor| ancestor.id.0).collect();
-        let lineage = serde_json::to_string(&new.lineage).expect("a lineage is plain data");
+        let parent = new.lineage.last();
+        let lineage = serde_json::to_string(parent.as_slice()).expect("a lineage is plain data");
+        let parent = parent.map(|parent| parent.id.0);
         let create = client.prepare_cached(CREATE).await?;
         let created = client
             .execute(
@@ -130,12 +149,12 @@ impl PostgresStore {
                     &new.created,
                     &new.settings,
                     &lineage,
-                    &ancestors,
+                    &parent,
                     &i64::from(new.first.head.version),
                     &i64::from(new.first.head.entries),
                     &new.first.head.link.0.as_slice(),
                     &new.first.head.committed,
-                    &Uuid::now_v7(),
+                    &new_id_now(),
                     &new.first.body,
                     &words.entries,
                     &words.words,
@@ -145,7 +164,7 @@ impl PostgresStore {
             .await;
         match created {
             Ok(1) => Ok(()),
-            Ok(_) => Err(self.missing_ancestor(client, new).await?),
+            Ok(_) => Err(self.missing_parent(client, new).await?),
             // Another request has taken it since the check: the next attempt finds out which.
             Err(error) if is_taken_in(&error, "recto_conversations") => {
                 Err(Fault::Collided("another one of that name was created".into()))
@@ -154,20 +173,20 @@ impl PostgresStore {
         }
     }
 
-    async fn missing_ancestor(
+    async fn missing_parent(
         &self,
         client: &impl GenericClient,
         new: &NewConversation,
     ) -> Result<Fault, Fault> {
         let is_there = client.prepare_cached(IS_THERE).await?;
-        for ancestor in &new.lineage {
+        if let Some(parent) = new.lineage.last() {
             let tenant = tenants::bytes(&new.tenant);
-            let found = client.query_opt(&is_there, &[&tenant, &ancestor.id.0]).await?;
+            let found = client.query_opt(&is_there, &[&tenant, &parent.id.0]).await?;
             if found.is_none() {
-                return Ok(unknown(ancestor.id));
+                return Ok(unknown(parent.id));
             }
         }
-        Ok(Fault::Collided("the conversations it is forked from are not settled".into()))
+        Ok(Fault::Collided("the conversation it is forked from is not settled".into()))
     }
 
     /// Finds a conversation by its name.
@@ -216,7 +235,9 @@ impl PostgresStore {
                 let found = client.query_opt(&is_there, &[&&*tenant, &id.0]).await?;
                 found.map(|_| tenant).ok_or_else(|| unknown(id))
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 break answer?;
             }
         };
@@ -237,9 +258,13 @@ impl PostgresStore {
                 let client = self.connections.get().await?;
                 let read = client.prepare_cached(sql).await?;
                 let rows = client.query(&read, &parameters).await?;
-                rows.iter().map(conversation).collect::<Result<Vec<_>, Fault>>()
+                let mut found = rows.iter().map(conversation).collect::<Result<Vec<_>, Fault>>()?;
+                fill_lineages(&client, tenant, &mut found).await?;
+                Ok(found)
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 let found = answer?;
                 found.iter().for_each(|row| self.tenants.learn(row.id, tenant));
                 return Ok(found);
@@ -257,7 +282,10 @@ impl PostgresStore {
         checks::check_name(to)?;
         let mut attempts = Attempts::at("renaming a conversation");
         loop {
-            let attempt = self.try_to_rename(tenant, from, to, attempts.in_doubt()).await;
+            let attempt = self
+                .connections
+                .limited(self.try_to_rename(tenant, from, to, attempts.in_doubt()))
+                .await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }
@@ -284,7 +312,9 @@ impl PostgresStore {
                     _ => Ok(()),
                 }
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 return answer;
             }
         }
@@ -323,15 +353,43 @@ fn conversation(row: &Row) -> Result<ConversationRow, Fault> {
         created: row.try_get("created")?,
         settings: row.try_get("settings")?,
         policy: row.try_get("policy")?,
-        lineage: lineage(row.try_get("lineage")?, id)?,
+        lineage: Lineage::from(Vec::from_iter(parent(row.try_get("lineage")?, id)?)),
         head: head(row)?,
     })
 }
 
-/// Parses the lineage of a conversation.
-pub(super) fn lineage(text: &str, id: ConversationId) -> Result<Vec<Ancestor>, Fault> {
-    serde_json::from_str(text).map_err(|_| {
+/// Replaces the lineages of conversations that were read, which have only the direct ancestor, by the whole
+/// ones.
+async fn fill_lineages(
+    client: &impl GenericClient,
+    tenant: &[u8],
+    found: &mut [ConversationRow],
+) -> Result<(), Fault> {
+    let parents = found.iter().filter_map(|row| Some(row.lineage.last()?.id.0));
+    let parents: Vec<Uuid> = parents.collect();
+    if parents.is_empty() {
+        return Ok(());
+    }
+    let read = client.prepare_cached(ANCESTORS).await?;
+    let mut above = HashMap::new();
+    for row in client.query(&read, &[&tenant, &parents]).await? {
+        let id = ConversationId(row.try_get("id")?);
+        above.insert(id, parent(row.try_get("lineage")?, id)?);
+    }
+    let mut lineages = Lineages::default();
+    for row in found {
+        let parent_of = |id: ConversationId| above.get(&id).copied().ok_or_else(|| unknown(id));
+        row.lineage = lineages.of(row.id, row.lineage.last().copied(), parent_of)?;
+    }
+    Ok(())
+}
+
+/// The direct ancestor in a stored lineage. Rows of format 2 and earlier have the others before it.
+pub(super) fn parent(text: &str, id: ConversationId) -> Result<Option<Ancestor>, Fault> {
+    let read: Result<Vec<Ancestor>, _> = serde_json::from_str(text);
+    let mut read = read.map_err(|_| {
         let reason = "its lineage cannot be read".to_owned();
         Fault::Refused(Error::Damaged { conversation: id, reason })
-    })
+    })?;
+    Ok(read.pop())
 }

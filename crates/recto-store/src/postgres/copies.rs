@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use tokio_postgres::IsolationLevel;
-use uuid::Uuid;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
@@ -11,6 +10,7 @@ use super::fault::Fault;
 use super::numbers::{hash, head, number, text};
 use super::pages::PageColumns;
 use super::tenants::{self, unknown};
+use crate::new_id::new_id_now;
 use crate::{
     CommitRow, ConversationId, Error, IdempotencyKey, NewConversation, Page, PageKind, StoredRows,
     Tenant, checks,
@@ -51,7 +51,9 @@ impl PostgresStore {
                 let tenants = rows.iter().map(|row| Ok(Tenant(text(row, "tenant")?)));
                 tenants.collect::<Result<Vec<_>, Fault>>()
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 return answer;
             }
         }
@@ -61,7 +63,7 @@ impl PostgresStore {
     pub(super) async fn read_rows(&self, id: ConversationId) -> Result<StoredRows, Error> {
         let mut attempts = Attempts::at_reading("reading rows");
         loop {
-            let attempt = self.try_to_read_rows(id).await;
+            let attempt = self.connections.limited(self.try_to_read_rows(id)).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }
@@ -115,7 +117,10 @@ impl PostgresStore {
         checks::check_new(&new)?;
         let mut attempts = Attempts::at("restoring a conversation");
         loop {
-            let attempt = self.try_to_restore(&new, &rows, attempts.in_doubt()).await;
+            let attempt = self
+                .connections
+                .limited(self.try_to_restore(&new, &rows, attempts.in_doubt()))
+                .await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 answer?;
                 self.tenants.learn(new.id, tenants::bytes(&new.tenant));
@@ -141,7 +146,7 @@ impl PostgresStore {
         let put = transaction.prepare_cached(PUT_COMMIT).await?;
         for CommitRow { head, body } in &rows.commits {
             let (version, entries) = (i64::from(head.version), i64::from(head.entries));
-            let (link, attempt) = (head.link.0.as_slice(), Uuid::now_v7());
+            let (link, attempt) = (head.link.0.as_slice(), new_id_now());
             transaction
                 .execute(
                     &put,

@@ -24,6 +24,9 @@ pub(super) enum Fault {
     Collided(Reason),
     /// The connection was lost: the server has executed the attempt completely or not at all.
     Lost(Reason),
+    /// The server did not answer within the time limit: it has executed the attempt completely or not at
+    /// all, or will do so. Another attempt would have to wait as long.
+    Silent(Reason),
     /// No connection was available, so the server has received nothing.
     Unreachable(Reason),
     /// Nothing has changed, and another attempt would not help.
@@ -119,6 +122,10 @@ fn unexpected(error: &tokio_postgres::Error) -> Reason {
 fn described(state: &SqlState) -> Reason {
     let code = state.code();
     let what = match code {
+        "55P03" => {
+            "a row or a table stayed locked by another session for longer than the lock timeout"
+        }
+        "57014" => "the statement took longer than the statement timeout, or was cancelled",
         "42501" => "the user may not do this",
         "40003" => "the server does not know whether it was done",
         "53100" => "the server's disk is full",

@@ -35,7 +35,7 @@ impl PostgresStore {
     ) -> Result<Option<IdempotencyKey>, Error> {
         let mut attempts = Attempts::at_reading("looking for an idempotency key");
         loop {
-            let attempt = self.try_to_find_key(id, key).await;
+            let attempt = self.connections.limited(self.try_to_find_key(id, key)).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }
@@ -63,7 +63,8 @@ impl PostgresStore {
         checks::check_key(&key)?;
         let mut attempts = Attempts::at("keeping an idempotency key");
         loop {
-            let attempt = self.try_to_keep_key(id, &key, attempts.in_doubt()).await;
+            let attempt =
+                self.connections.limited(self.try_to_keep_key(id, &key, attempts.in_doubt())).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }

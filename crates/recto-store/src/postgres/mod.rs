@@ -3,7 +3,8 @@
 //! ```text
 //!   recto_format          the number of the stored form, and whether words are kept for the search
 //!   recto_conversations   a row each; without a name it is only kept for its forks
-//!   recto_forks           which conversations share rows of which: what `lineage` says, to be found
+//!   recto_parents         the direct ancestor of each fork: what `lineage` says, to be found
+//!   recto_rewrites        how often rows of a tenant were rewritten
 //!   recto_commits         recto_pages   recto_keys   recto_words      as in every store
 //! ```
 //!
@@ -47,8 +48,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::{
-    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant,
+    Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
+    PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant, Unpacked,
 };
 use connections::Connections;
 pub use fault::SqlStateCode;
@@ -88,6 +89,16 @@ pub struct PostgresOptions {
     /// How long erasing waits for older transactions that can still see the erased rows. After it,
     /// erasing returns [`CopiesLeft`](Error::CopiesLeft). Default: 10 seconds.
     pub erase_wait: Duration,
+    /// How long a statement waits for a lock that another session holds. After it, the request fails and
+    /// changes nothing. Default: 10 seconds.
+    pub lock_timeout: Duration,
+    /// How long the server may work on a statement. After it, the request fails and changes nothing.
+    /// Erasing, verifying and opening work on whole tables and have no such limit. Default: 60 seconds.
+    pub statement_timeout: Duration,
+    /// How long a request waits for a server that does not answer, for example because it is stopped. After
+    /// it, a read fails, and the [outcome of a write is unknown](Error::UnknownOutcome). Longer than
+    /// `statement_timeout`, so that the server answers first if it can. Default: 90 seconds.
+    pub answer_timeout: Duration,
     /// Whether a new store has a search index. Default: true. An existing store keeps what it was
     /// created with.
     pub search: bool,
@@ -99,6 +110,9 @@ impl Default for PostgresOptions {
             connections: 8,
             wait: Duration::from_secs(5),
             erase_wait: Duration::from_secs(10),
+            lock_timeout: Duration::from_secs(10),
+            statement_timeout: Duration::from_secs(60),
+            answer_timeout: Duration::from_secs(90),
             search: true,
         }
     }
@@ -168,7 +182,7 @@ impl Store for PostgresStore {
         Box::pin(self.remove_conversation(tenant, name, at))
     }
 
-    fn commits(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Vec<CommitRow>> {
+    fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
         Box::pin(self.read_commits(id, above))
     }
 

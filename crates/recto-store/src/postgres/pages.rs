@@ -50,7 +50,8 @@ impl PostgresStore {
     ) -> Result<Vec<Page>, Error> {
         let mut attempts = Attempts::at_reading("reading pages");
         loop {
-            let attempt = self.try_to_read_pages(id, kind, &numbers, bodies).await;
+            let attempt =
+                self.connections.limited(self.try_to_read_pages(id, kind, &numbers, bodies)).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }

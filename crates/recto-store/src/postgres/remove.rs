@@ -4,6 +4,7 @@
 //! inserted after it. It deletes the rows that no conversation with a name shares: its own, and those
 //! of ancestors that were only kept for it. One transaction does all of this.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use deadpool_postgres::Transaction;
@@ -11,14 +12,14 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::conversations::lineage;
+use super::conversations::ANCESTORS;
 use super::fault::Fault;
 use super::tenants;
-use crate::{ConversationId, Error, Tenant};
+use crate::{Error, Tenant};
 
 const UNNAME: &str = r"
 UPDATE recto_conversations SET name = NULL WHERE tenant = $1 AND name = $2
-RETURNING id, lineage";
+RETURNING id";
 
 /// This lock is taken before the forks are read, so that concurrent forks and removals are serialized.
 /// If two removals did not see each other, the rows would never be deleted.
@@ -28,12 +29,13 @@ WHERE tenant = $1 AND id = ANY ($2::uuid[])
 ORDER BY id
 FOR UPDATE";
 
-const UNUSED: &str = r"
-SELECT c.id FROM recto_conversations c
-WHERE c.tenant = $1 AND c.id = ANY ($2::uuid[]) AND c.name IS NULL AND NOT EXISTS (
-    SELECT 1 FROM recto_forks f
-    JOIN recto_conversations n ON n.tenant = f.tenant AND n.id = f.fork
-    WHERE f.tenant = $1 AND f.ancestor = c.id AND n.name IS NOT NULL)";
+/// Whether conversations have a name, and how many forks they have.
+const USES: &str = r"
+SELECT c.id, c.name IS NULL AS is_removed, p.parent,
+    (SELECT count(*) FROM recto_parents f WHERE f.tenant = $1 AND f.parent = c.id) AS forks
+FROM recto_conversations c
+LEFT JOIN recto_parents p ON p.tenant = $1 AND p.fork = c.id
+WHERE c.tenant = $1 AND c.id = ANY ($2::uuid[])";
 
 /// The lock on the newest row prevents that other requests insert the next one.
 const LOCK_NEWEST: &str = r"
@@ -54,7 +56,7 @@ const DELETE: [&str; 6] = [
     "DELETE FROM recto_pages WHERE tenant = $1 AND conversation = $2",
     "DELETE FROM recto_keys WHERE tenant = $1 AND conversation = $2",
     "DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2",
-    "DELETE FROM recto_forks WHERE tenant = $1 AND fork = $2",
+    "DELETE FROM recto_parents WHERE tenant = $1 AND fork = $2",
     "DELETE FROM recto_conversations WHERE tenant = $1 AND id = $2",
 ];
 
@@ -68,7 +70,7 @@ impl PostgresStore {
     ) -> Result<(), Error> {
         let mut attempts = Attempts::at("removing a conversation");
         loop {
-            let attempt = self.try_to_remove(tenant, name, at).await;
+            let attempt = self.connections.limited(self.try_to_remove(tenant, name, at)).await;
             let attempt = match attempt {
                 // An earlier attempt has removed the name.
                 Err(Fault::Refused(Error::ConversationNotFound { .. })) if attempts.in_doubt() => {
@@ -102,16 +104,13 @@ impl PostgresStore {
                 return Err(Error::VersionConflict { expected, current }.into());
             }
         }
-        let lineage = lineage(row.try_get("lineage")?, ConversationId(id))?;
+        let ancestors = transaction.prepare_cached(ANCESTORS).await?;
+        let candidates = transaction.query(&ancestors, &[&tenant, &vec![id]]).await?;
         let candidates: Vec<Uuid> =
-            lineage.iter().map(|ancestor| ancestor.id.0).chain([id]).collect();
-
+            candidates.iter().map(|row| row.try_get("id")).collect::<Result<_, _>>()?;
         let lock = transaction.prepare_cached(LOCK).await?;
         transaction.query(&lock, &[&tenant, &candidates]).await?;
-        let unused = transaction.prepare_cached(UNUSED).await?;
-        let unused = transaction.query(&unused, &[&tenant, &candidates]).await?;
-        let unused =
-            unused.iter().map(|row| row.try_get("id")).collect::<Result<Vec<Uuid>, _>>()?;
+        let unused = unused(&transaction, tenant, id, &candidates).await?;
         if !unused.contains(&id) {
             close(&transaction, tenant, id).await?;
         }
@@ -120,6 +119,33 @@ impl PostgresStore {
         }
         Ok(transaction.commit().await?)
     }
+}
+
+/// The conversations whose rows are used no more: from the removed one up, those without a name and without
+/// another fork.
+async fn unused(
+    transaction: &Transaction<'_>,
+    tenant: &[u8],
+    id: Uuid,
+    candidates: &[Uuid],
+) -> Result<Vec<Uuid>, Fault> {
+    let uses = transaction.prepare_cached(USES).await?;
+    let mut known: HashMap<Uuid, (bool, i64, Option<Uuid>)> = HashMap::new();
+    for row in transaction.query(&uses, &[&tenant, &candidates]).await? {
+        let uses = (row.try_get("is_removed")?, row.try_get("forks")?, row.try_get("parent")?);
+        known.insert(row.try_get("id")?, uses);
+    }
+    let mut unused = Vec::new();
+    let mut next = Some(id);
+    // Above the removed one, the fork below is one of the forks.
+    while let Some((id, (is_removed, forks, parent))) = next.and_then(|id| known.remove_entry(&id))
+        && is_removed
+        && forks == i64::from(!unused.is_empty())
+    {
+        unused.push(id);
+        next = parent;
+    }
+    Ok(unused)
 }
 
 /// Closes the newest row of a conversation whose rows stay for its forks.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::{Client, Transaction};
+use deadpool_postgres::{ClientWrapper, Transaction};
 use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
@@ -47,9 +47,18 @@ WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND first = $4";
 const LOCK: &str = "SELECT id FROM recto_conversations WHERE tenant = $1 AND id = $2 FOR UPDATE";
 
 const FORKS: &str = r"
-SELECT f.fork FROM recto_forks f
-JOIN recto_conversations n ON n.tenant = f.tenant AND n.id = f.fork
-WHERE f.tenant = $1 AND f.ancestor = $2 AND n.name IS NOT NULL";
+WITH RECURSIVE below (fork) AS (
+    SELECT fork FROM recto_parents WHERE tenant = $1 AND parent = $2
+    UNION SELECT p.fork FROM recto_parents p
+        JOIN below ON p.tenant = $1 AND p.parent = below.fork)
+SELECT below.fork FROM below
+JOIN recto_conversations n ON n.tenant = $1 AND n.id = below.fork
+WHERE n.name IS NOT NULL";
+
+/// Tells other processes to drop the rows that they hold in memory.
+const COUNT: &str = r"
+INSERT INTO recto_rewrites AS old (tenant, count) VALUES ($1, 1)
+ON CONFLICT (tenant) DO UPDATE SET count = old.count + 1";
 
 const FORGET: &str = r"
 DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2 AND entry = ANY ($3::bigint[])";
@@ -92,7 +101,7 @@ impl PostgresStore {
         // Replacing is idempotent, so an attempt in doubt is repeated.
         let mut attempts = Attempts::at("replacing rows");
         loop {
-            let attempt = self.try_to_replace(id, at, &rewrite).await;
+            let attempt = self.connections.limited(self.try_to_replace(id, at, &rewrite)).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 answer?;
                 break;
@@ -148,11 +157,13 @@ impl PostgresStore {
         let forget = transaction.prepare_cached(FORGET).await?;
         let forgotten: Vec<i64> = rewrite.forget.iter().map(|&entry| i64::from(entry)).collect();
         transaction.execute(&forget, &[&&*tenant, &id.0, &forgotten]).await?;
+        let count = transaction.prepare_cached(COUNT).await?;
+        transaction.execute(&count, &[&&*tenant]).await?;
         Ok(transaction.commit().await?)
     }
 
     async fn clear_away(&self) -> Result<(), Fault> {
-        let client = self.connections.get().await?;
+        let client = self.connections.get_for_long_work().await?;
         wait_for_older_transactions(&client, self.erase_wait).await?;
         for table in WRITE_ANEW {
             client.batch_execute(table).await?;
@@ -162,7 +173,7 @@ impl PostgresStore {
 }
 
 /// Waits until no transaction can see rows that were dead before now.
-async fn wait_for_older_transactions(client: &Client, wait: Duration) -> Result<(), Fault> {
+async fn wait_for_older_transactions(client: &ClientWrapper, wait: Duration) -> Result<(), Fault> {
     let horizon: String = client.query_one(HORIZON, &[]).await?.try_get(0)?;
     let watchers = client.prepare_cached(WATCHERS).await?;
     let start = Instant::now();

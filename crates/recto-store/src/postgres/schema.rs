@@ -3,7 +3,7 @@
 //! `recto_format` holds the format number. Each migration changes it to the next one in a transaction
 //! that locks its row. So programs that start at the same time migrate one after the other, and a
 //! killed program leaves the old number. To add a migration, append it to [`MIGRATIONS`]; programs of
-//! the previous format must be able to use the migrated tables.
+//! the previous format that still run must be able to use the migrated tables, or fail with an error.
 
 use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::error::SqlState;
@@ -19,6 +19,7 @@ const DOING: &str = "opening the store";
 const MIGRATIONS: &[Migration] = &[
     Migration { tables: FORMAT_1, tuning: TUNING_1 },
     Migration { tables: FORMAT_2, tuning: TUNING_2 },
+    Migration { tables: FORMAT_3, tuning: &[] },
 ];
 
 struct Migration {
@@ -93,6 +94,26 @@ INSERT INTO recto_format (format, search) VALUES (0, true);
 /// Adds the policy column; older programs do not change it.
 const FORMAT_2: &str = "ALTER TABLE recto_conversations ADD COLUMN policy text";
 
+/// A fork has only its direct ancestor, in `lineage` and in `recto_parents`. Programs of format 2 would not find
+/// the forks of forks that a prune must respect; without `recto_forks` their forks, prunes and removals fail.
+const FORMAT_3: &str = r"
+CREATE TABLE recto_parents (
+    tenant bytea NOT NULL,
+    fork uuid NOT NULL,
+    parent uuid NOT NULL,
+    PRIMARY KEY (tenant, fork)
+);
+CREATE INDEX recto_parents_parent ON recto_parents (tenant, parent);
+INSERT INTO recto_parents (tenant, fork, parent)
+SELECT tenant, id, (lineage::jsonb -> -1 ->> 'id')::uuid FROM recto_conversations
+WHERE jsonb_array_length(lineage::jsonb) > 0;
+DROP TABLE recto_forks;
+CREATE TABLE recto_rewrites (
+    tenant bytea NOT NULL PRIMARY KEY,
+    count bigint NOT NULL
+);
+";
+
 /// Columns that are compressed already are not compressed again. The planner keeps no statistics of
 /// bodies and words, because statistics contain samples of values, also of erased ones.
 const TUNING_1: &[&str] = &[
@@ -166,6 +187,8 @@ async fn migrate(
     search: bool,
 ) -> Result<(), Fault> {
     let transaction = client.transaction().await?;
+    // A migration works on whole tables.
+    transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
     if format > 0 {
         let lock = "SELECT format FROM recto_format WHERE format = $1 FOR UPDATE";
         if transaction.query_opt(lock, &[&i64::from(format)]).await?.is_none() {

@@ -41,7 +41,10 @@ impl PostgresStore {
         }
         let mut attempts = Attempts::at_reading("searching");
         loop {
-            let attempt = self.try_to_find_words(tenant, words, within, limit).await;
+            let attempt = self
+                .connections
+                .limited(self.try_to_find_words(tenant, words, within, limit))
+                .await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }

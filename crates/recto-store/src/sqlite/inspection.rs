@@ -1,6 +1,5 @@
 //! Operations on the whole file: integrity check, size, backup.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,8 +28,6 @@ pub(super) fn damage(db: &Connection) -> Result<Vec<String>, Fault> {
 /// Rows whose checksums do not match.
 fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
-    // Which conversations share rows, according to their lineages.
-    let mut shares = BTreeSet::new();
     let mut note = |problem: Result<(), Fault>| match problem {
         Err(Fault::Refused(error)) => {
             found.push(error.to_string());
@@ -50,14 +47,12 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
             }
         };
         let (number, id) = (conversation.number, conversation.id);
-        match conversation.ancestors() {
-            Ok(lineage) => {
-                for ancestor in &lineage {
-                    let found = read::number(db, ancestor.id);
-                    shares.extend(found.as_ref().ok().map(|ancestor| (ancestor.0, number.0)));
-                    note(found.map(drop))?;
+        match conversation.parent() {
+            Ok(parent) => {
+                if let Some(parent) = parent {
+                    note(read::conversation(db, parent.id).map(drop))?;
                 }
-                note(dense(db, &conversation, &lineage))?;
+                note(dense(db, &conversation, parent))?;
             }
             Err(fault) => note(Err(fault))?,
         }
@@ -74,11 +69,6 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
         for key in keys.collect::<Result<Vec<_>, _>>()? {
             note(read::key(db, id, &key).map(drop))?;
         }
-    }
-    let mut select = db.prepare("SELECT ancestor, fork FROM shares")?;
-    let kept = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if kept.collect::<Result<BTreeSet<(i64, i64)>, _>>()? != shares {
-        found.push("which conversations share rows is not what their lineages say".to_owned());
     }
     for (table, count) in ORPHANS {
         let is_there = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
@@ -121,11 +111,10 @@ const ORPHANS: [(&str, &str); 5] = [
 fn dense(
     db: &Connection,
     conversation: &read::Conversation,
-    lineage: &[Ancestor],
+    from: Option<Ancestor>,
 ) -> Result<(), Fault> {
     let (number, id) = (conversation.number, conversation.id);
     // A fork's first row is the version that it starts from.
-    let from = lineage.last();
     let versions = from.map_or(0, |from| from.versions.saturating_sub(1));
     let mut next = pages_end(db, number, PageKind::Records, versions, id)?;
     let mut select =

@@ -41,8 +41,8 @@ use self::write_request::WriteRequest;
 use crate::checks;
 use crate::error::Reason;
 use crate::{
-    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant,
+    Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
+    PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant, Unpacked,
 };
 
 /// Options of a SQLite store.
@@ -241,8 +241,8 @@ impl Store for SqliteStore {
         self.write(Ok(WriteRequest::Remove { tenant: tenant.clone(), name: name.to_owned(), at }))
     }
 
-    fn commits(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Vec<CommitRow>> {
-        self.read("reading versions", move |db| read::commits(db, id, above))
+    fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
+        self.read("reading versions", move |db| read::unpacked(db, id, above))
     }
 
     fn pages(

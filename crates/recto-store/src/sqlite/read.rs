@@ -1,5 +1,6 @@
 //! Statements that read the tables. Every row is verified against its checksum.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -8,9 +9,10 @@ use uuid::Uuid;
 use super::checksum::Checksum;
 use super::fault::Fault;
 use super::place::Number;
+use crate::lineage::Lineages;
 use crate::{
     Ancestor, CommitRow, ConversationId, ConversationRow, Error, Head, IdempotencyKey, Link, Page,
-    PageKind, StoredRows, Tenant,
+    PageKind, StoredRows, Tenant, Unpacked,
 };
 
 /// A row of `conversations`.
@@ -63,16 +65,19 @@ impl Conversation {
         }
     }
 
-    pub(super) fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
-        let read = serde_json::from_str(&self.lineage);
-        read.map_err(|_| damaged(self.id, "its lineage cannot be read"))
+    /// The direct ancestor. Files of format 2 and earlier have the others before it.
+    pub(super) fn parent(&self) -> Result<Option<Ancestor>, Fault> {
+        let read: Result<Vec<Ancestor>, _> = serde_json::from_str(&self.lineage);
+        let mut read = read.map_err(|_| damaged(self.id, "its lineage cannot be read"))?;
+        Ok(read.pop())
     }
 
-    fn with_head(self, db: &Connection) -> Result<ConversationRow, Fault> {
+    fn with_head(self, db: &Connection, lineages: &mut Lineages) -> Result<ConversationRow, Fault> {
+        let parent_of = |id: ConversationId| conversation(db, id)?.parent();
         Ok(ConversationRow {
             id: self.id,
             head: head(db, self.number, self.id)?,
-            lineage: self.ancestors()?,
+            lineage: lineages.of(self.id, self.parent()?, parent_of)?,
             name: self.name.unwrap_or_default(),
             created: self.created,
             settings: self.settings,
@@ -87,6 +92,21 @@ pub(super) fn id_from(bytes: [u8; 16]) -> ConversationId {
 
 pub(super) fn damaged(conversation: ConversationId, reason: impl ToString) -> Fault {
     Fault::Refused(Error::Damaged { conversation, reason: reason.to_string() })
+}
+
+/// A conversation, removed or not.
+pub(super) fn conversation(db: &Connection, id: ConversationId) -> Result<Conversation, Fault> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {} FROM conversations WHERE id = ?1",
+        Conversation::COLUMNS
+    ))?;
+    let mut rows = select.query([id.0.as_bytes()])?;
+    let unknown = || Error::ConversationNotFound { name: id.to_string() };
+    let found = Conversation::from_row(rows.next()?.ok_or_else(unknown)?)?;
+    match found.id == id {
+        true => Ok(found),
+        false => Err(damaged(id, "its row is that of another conversation")),
+    }
 }
 
 /// The number of a conversation in this file.
@@ -173,7 +193,8 @@ pub(super) fn find(
     tenant: &Tenant,
     name: &str,
 ) -> Result<Option<ConversationRow>, Fault> {
-    named(db, tenant, name)?.map(|found| found.with_head(db)).transpose()
+    let found = named(db, tenant, name)?;
+    found.map(|found| found.with_head(db, &mut Lineages::default())).transpose()
 }
 
 pub(super) fn get(
@@ -187,7 +208,7 @@ pub(super) fn get(
     ))?;
     let mut rows = select.query(params![id.0.as_bytes(), tenant.0])?;
     let found = rows.next()?.map(Conversation::from_row).transpose()?;
-    found.map(|found| found.with_head(db)).transpose()
+    found.map(|found| found.with_head(db, &mut Lineages::default())).transpose()
 }
 
 pub(super) fn list(
@@ -203,25 +224,60 @@ pub(super) fn list(
     ))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = select.query(params![tenant.0, after.unwrap_or(""), limit])?;
-    let mut found = Vec::new();
+    let (mut found, mut lineages) = (Vec::new(), Lineages::default());
     while let Some(row) = rows.next()? {
-        found.push(Conversation::from_row(row)?.with_head(db)?);
+        found.push(Conversation::from_row(row)?.with_head(db, &mut lineages)?);
     }
     Ok(found)
 }
 
+/// The conversations with a name that share rows of a conversation, ordered by name.
 pub(super) fn forks(db: &Connection, id: ConversationId) -> Result<Vec<ConversationRow>, Fault> {
+    number(db, id)?;
+    let mut direct: HashMap<ConversationId, Vec<Conversation>> = HashMap::new();
+    for_each(db, |conversation| {
+        if let Some(parent) = conversation.parent()? {
+            direct.entry(parent.id).or_default().push(conversation);
+        }
+        Ok(())
+    })?;
+    let (mut named, mut next) = (Vec::new(), vec![id]);
+    while let Some(id) = next.pop() {
+        for fork in direct.remove(&id).unwrap_or_default() {
+            next.push(fork.id);
+            named.extend(Some(fork).filter(|fork| fork.name.is_some()));
+        }
+    }
+    named.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let mut lineages = Lineages::default();
+    named.into_iter().map(|fork| fork.with_head(db, &mut lineages)).collect()
+}
+
+/// Whether a conversation, with or without a name, was forked from another one.
+pub(super) fn has_forks(db: &Connection, id: ConversationId) -> Result<bool, Fault> {
+    let mut has_forks = false;
+    for_each(db, |conversation| {
+        has_forks |= conversation.parent()?.is_some_and(|parent| parent.id == id);
+        Ok(())
+    })?;
+    Ok(has_forks)
+}
+
+/// Calls `work` for every conversation, with or without a name. What is deleted depends on the result, so
+/// every row is verified: a damaged one could be a fork.
+fn for_each(
+    db: &Connection,
+    mut work: impl FnMut(Conversation) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     let mut select = db.prepare_cached(&format!(
-        "SELECT {} FROM shares JOIN conversations ON conversations.number = fork
-         WHERE ancestor = ?1 AND name IS NOT NULL ORDER BY name",
+        "SELECT {} FROM conversations NOT INDEXED",
         Conversation::COLUMNS
     ))?;
-    let mut rows = select.query([number(db, id)?])?;
-    let mut found = Vec::new();
+    let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        found.push(Conversation::from_row(row)?.with_head(db)?);
+        work(Conversation::from_row(row)?)?;
     }
-    Ok(found)
+    Ok(())
 }
 
 pub(super) fn commits(
@@ -246,6 +302,24 @@ pub(super) fn commits(
         found.push(next);
     }
     Ok(found)
+}
+
+/// The commits above a version, and the number of rewrites.
+pub(super) fn unpacked(
+    db: &Connection,
+    id: ConversationId,
+    above: Option<u32>,
+) -> Result<Unpacked, Fault> {
+    Ok(Unpacked { rewrites: rewrites(db)?, commits: commits(db, id, above)? })
+}
+
+/// The number of rewrites. A file of format 2 that cannot be written has none.
+pub(super) fn rewrites(db: &Connection) -> Result<u64, Fault> {
+    let count = match db.prepare_cached("SELECT count FROM rewrites") {
+        Err(error) if error.to_string().contains("no such table") => return Ok(0),
+        select => select?.query_row([], |row| row.get::<_, i64>(0))?,
+    };
+    Ok(count as u64)
 }
 
 /// Whether the bodies of the commits below a version are these, in order.

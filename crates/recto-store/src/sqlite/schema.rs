@@ -66,6 +66,13 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE conversations ADD COLUMN policy TEXT;
 ",
+    // A lineage that is written from here on has only the direct ancestor. Which conversations share rows
+    // follows from the lineages, which have checksums.
+    "
+    CREATE TABLE rewrites (count INTEGER NOT NULL); -- how often rows were rewritten
+    INSERT INTO rewrites VALUES (0);
+    DROP TABLE shares;
+",
 ];
 
 /// Creates the tables in a new file, or migrates an older one.

@@ -7,8 +7,8 @@ use super::newest_versions::NewestVersions;
 use super::place::Number;
 use super::{read, search_index};
 use crate::{
-    Ancestor, Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
-    Page, Rewrite, Seal, StoredRows, Tenant, WordsOf, checks,
+    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page, Rewrite,
+    Seal, StoredRows, Tenant, WordsOf, checks,
 };
 
 /// A request to the writer.
@@ -157,7 +157,7 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
     if read::number(db, new.id).is_ok() {
         return Err(Error::ConversationExists { name: new.id.to_string() }.into());
     }
-    let shared = ancestors(db, new)?;
+    check_parent(db, new)?;
     let number = db
         .prepare_cached("SELECT ifnull(max(number), 0) + 1 FROM conversations")?
         .query_row([], |row| row.get(0))?;
@@ -174,7 +174,8 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
         created: new.created,
         settings: new.settings.clone(),
         policy: new.policy.clone(),
-        lineage: serde_json::to_string(&new.lineage).expect("a lineage is ids and numbers"),
+        lineage: serde_json::to_string(new.lineage.last().as_slice())
+            .expect("a lineage is ids and numbers"),
     };
     db.prepare_cached("INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
         .execute(params![
@@ -188,10 +189,6 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
             row.checksum(),
             row.policy
         ])?;
-    for ancestor in shared {
-        db.prepare_cached("INSERT OR IGNORE INTO shares VALUES (?1, ?2)")?
-            .execute(params![ancestor, row.number])?;
-    }
     insert_commit(db, row.number, &new.first)?;
     if has_index {
         search_index::add(db, row.number, &new.words)?;
@@ -226,17 +223,13 @@ fn restore(
     Ok(())
 }
 
-/// The numbers of the ancestors. Fails if one was removed or belongs to another tenant.
-fn ancestors(db: &Connection, new: &NewConversation) -> Result<Vec<Number>, Fault> {
-    let mut select =
-        db.prepare_cached("SELECT number FROM conversations WHERE id = ?1 AND tenant = ?2")?;
-    let mut number = |ancestor: &Ancestor| {
-        let key = params![ancestor.id.0.as_bytes(), new.tenant.0];
-        let found = select.query_row(key, |row| row.get(0)).optional()?;
-        let unknown = || Error::ConversationNotFound { name: ancestor.id.to_string() };
-        Ok(Number(found.ok_or_else(unknown)?))
-    };
-    new.lineage.iter().map(&mut number).collect()
+/// Fails if the direct ancestor was removed or belongs to another tenant.
+fn check_parent(db: &Connection, new: &NewConversation) -> Result<(), Fault> {
+    let Some(parent) = new.lineage.last() else { return Ok(()) };
+    match read::conversation(db, parent.id)?.tenant == new.tenant.0 {
+        true => Ok(()),
+        false => Err(Error::ConversationNotFound { name: parent.id.to_string() }.into()),
+    }
 }
 
 /// Renames a conversation, or removes its name.
@@ -293,21 +286,16 @@ fn remove(
     }
     set_name(db, &mut row, None)?;
     // Removed ancestors may have been kept for this conversation alone.
-    let mut kept = vec![row.number];
-    for ancestor in row.ancestors()? {
-        kept.push(read::number(db, ancestor.id)?);
-    }
-    for number in kept {
-        let is_used: bool = db
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM conversations WHERE number = ?1 AND name IS NOT NULL)
-                     OR EXISTS (SELECT 1 FROM shares JOIN conversations ON number = fork
-                                WHERE ancestor = ?1 AND name IS NOT NULL)",
-            )?
-            .query_row([number], |row| row.get(0))?;
-        if !is_used {
-            delete_rows(db, number, has_index)?;
+    let mut next = Some(row);
+    while let Some(row) = next.filter(|row| row.name.is_none()) {
+        if read::has_forks(db, row.id)? {
+            break;
         }
+        next = match row.parent()? {
+            Some(parent) => Some(read::conversation(db, parent.id)?),
+            None => None,
+        };
+        delete_rows(db, row.number, has_index)?;
     }
     Ok(())
 }
@@ -319,7 +307,6 @@ fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), F
     db.prepare_cached("DELETE FROM pages WHERE place BETWEEN ?1 AND ?2")?
         .execute([pages.start(), pages.end()])?;
     db.prepare_cached("DELETE FROM keys WHERE conversation = ?1")?.execute([number])?;
-    db.prepare_cached("DELETE FROM shares WHERE ancestor = ?1 OR fork = ?1")?.execute([number])?;
     db.prepare_cached("DELETE FROM conversations WHERE number = ?1")?.execute([number])?;
     if has_index {
         search_index::forget_all(db, number)?;
@@ -351,6 +338,9 @@ fn commit(
         }
     };
     checks::check_next(newest, commit.row.head.version)?;
+    if commit.rewrites.is_some_and(|known| read::rewrites(db).is_ok_and(|now| now != known)) {
+        return Err(Error::RowsChanged.into());
+    }
     if let Some(seal) = &commit.seal {
         check_rows(db, number, seal)?;
     }
@@ -454,5 +444,6 @@ fn rewrite(
     if has_index {
         search_index::forget(db, number, &rewrite.forget)?;
     }
+    db.prepare_cached("UPDATE rewrites SET count = count + 1")?.execute([])?;
     Ok(())
 }

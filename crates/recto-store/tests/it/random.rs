@@ -97,7 +97,7 @@ impl Pair<'_> {
         if let Ok(Some(from)) = self.memory.find(&tenant, name_of(n[3])).await
             && n[4].is_multiple_of(2)
         {
-            lineage = from.lineage;
+            lineage = from.lineage.to_vec();
             let entries = from.head.entries;
             lineage.push(Ancestor { id: from.id, versions: from.head.version, entries });
         } else if n[4] % 16 == 1 {

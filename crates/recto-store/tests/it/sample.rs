@@ -59,7 +59,14 @@ pub(crate) fn fork(
 }
 
 pub(crate) fn commit(conversation: ConversationId, version: u32) -> Commit {
-    Commit { conversation, row: row(version), key: None, words: Vec::new(), seal: None }
+    Commit {
+        conversation,
+        row: row(version),
+        key: None,
+        words: Vec::new(),
+        seal: None,
+        rewrites: None,
+    }
 }
 
 pub(crate) fn key(key: &str, version: u32) -> IdempotencyKey {

@@ -4,7 +4,7 @@
 //!
 //! `cargo bench -p recto --bench store` prints a table; `-- --messages 1000` makes the agent run
 //! shorter, `-- --json` prints the numbers as JSON, a word chooses parts: `size`, `appends`,
-//! `postgres`, `opening`, `reads`, `million`, `forks`.
+//! `postgres`, `opening`, `reads`, `million`, `forks`, `depth`.
 //!
 //! Each part has its own file. All data is written to a temporary folder on the disk of the target
 //! folder, because the cost of a commit depends on the disk.
@@ -13,6 +13,7 @@
 mod appends;
 mod bare;
 mod bench;
+mod depth;
 mod forks;
 mod long;
 mod million;
@@ -77,6 +78,7 @@ const PARTS: &[(&str, Measure)] = &[
     ("reads", reads::measure),
     ("million", million::measure),
     ("forks", forks::measure),
+    ("depth", depth::measure),
 ];
 
 fn take_messages(arguments: &mut Vec<String>) -> Option<usize> {

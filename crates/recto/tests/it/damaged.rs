@@ -45,7 +45,8 @@ async fn forged_from(
     };
     store.create(new).await.unwrap();
     for row in rows {
-        let commit = Commit { conversation, row, key: None, words: Vec::new(), seal: None };
+        let (words, rewrites) = (Vec::new(), None);
+        let commit = Commit { conversation, row, key: None, words, seal: None, rewrites };
         store.commit(commit).await.unwrap();
     }
     let recto = recto::Recto::with_store(store, recto::Options::default());
@@ -72,7 +73,7 @@ async fn a_version_that_claims_a_longer_log_is_refused_quickly() {
     let long = long.replace("[]}", "[-1,4000000000]}").replace("[0,0],\"b", "[4000000000,0],\"b");
     let conversation = forged(&[(&long, 0)]).await;
     assert_eq!(conversation.messages().await.unwrap_err().code(), "storage");
-    assert_eq!(conversation.verify().await.unwrap_err().code(), "storage");
+    assert!(!conversation.verify().await.unwrap().is_sound());
 }
 
 #[tokio::test]

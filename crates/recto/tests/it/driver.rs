@@ -32,21 +32,8 @@ fn recto_with(store: &Arc<dyn Store>) -> Recto {
 
 impl Pair {
     pub(crate) async fn new(store: Arc<dyn Store>, name: &str, model: Model) -> Pair {
-        let settings = model.settings();
-        let tools = model.tools().iter().map(|tool| Tool::from_json(&tool.json.to_string()));
-        let settings = Settings {
-            tools: tools.collect::<Result<_, _>>().expect("the tools are well-formed"),
-            heading: settings.heading.clone(),
-            media_tokens: settings.media_tokens,
-            ..Settings::counting_with(Approx)
-        };
-        let messages = model.initial_messages().as_array().expect("a list of messages").iter();
-        let messages: Vec<Message> = messages
-            .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
-            .collect();
         let recto = recto_with(&store);
-        let first = recto.create_with_messages(name, settings, &messages).await;
-        let first = first.expect("it is new");
+        let first = create(&recto, name, &model).await;
         let second = recto_with(&store).conversation(name).await.expect("it is there");
         let (handles, name) = ([first, second], name.to_owned());
         Pair { store, handles, turn: 0, model, name }
@@ -194,7 +181,28 @@ impl Pair {
     }
 }
 
-fn compare_results(ours: Result<Outcome, Error>, theirs: Result<testkit::Outcome, Refusal>) {
+/// Creates a conversation like a model at version 0.
+pub(crate) async fn create(recto: &Recto, name: &str, model: &Model) -> Conversation {
+    let settings = model.settings();
+    let tools = model.tools().iter().map(|tool| Tool::from_json(&tool.json.to_string()));
+    let settings = Settings {
+        tools: tools.collect::<Result<_, _>>().expect("the tools are well-formed"),
+        heading: settings.heading.clone(),
+        media_tokens: settings.media_tokens,
+        ..Settings::counting_with(Approx)
+    };
+    let messages = model.initial_messages().as_array().expect("a list of messages").iter();
+    let messages: Vec<Message> = messages
+        .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
+        .collect();
+    let created = recto.create_with_messages(name, settings, &messages).await;
+    created.expect("it is new")
+}
+
+pub(crate) fn compare_results(
+    ours: Result<Outcome, Error>,
+    theirs: Result<testkit::Outcome, Refusal>,
+) {
     match (ours, theirs) {
         (Ok(outcome), Ok(expected)) => compare(&outcome, &expected),
         (Err(error), Err(refusal)) => {

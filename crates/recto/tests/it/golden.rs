@@ -59,6 +59,8 @@ async fn write(recto: &Recto) {
         .append([Message::user("else")])
         .await
         .unwrap();
+    let fork = recto.conversation("what if").await.unwrap();
+    fork.fork("what if not", Version(31)).await.unwrap();
     conversation.erase(LogIndex(10)).await.unwrap();
     let theirs = recto.for_tenant(Tenant("theirs".into()));
     theirs.create("trip", Settings::counting_with(Approx)).await.unwrap();
@@ -95,7 +97,7 @@ async fn read(recto: &Recto) -> Value {
 }
 
 /// The formats with golden files. The last one is the present format.
-const FORMATS: [u32; 2] = [1, 2];
+const FORMATS: [u32; 3] = [1, 2, 3];
 const NEWEST: u32 = FORMATS[FORMATS.len() - 1];
 
 #[tokio::test]

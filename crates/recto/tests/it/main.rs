@@ -5,6 +5,7 @@ mod conformance;
 mod corpus;
 mod damaged;
 mod driver;
+mod forgetting_model;
 mod golden;
 mod growth;
 #[cfg(feature = "format")]

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use recto::{ConversationId, Store, Tenant};
 use recto_store::{
-    Commit, CommitRow, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind,
-    Rewrite, StoreFuture, StoredRows,
+    Commit, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind, Rewrite,
+    StoreFuture, StoredRows, Unpacked,
 };
 
 /// What somebody else does.
@@ -58,7 +58,7 @@ impl Store for Meddled {
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
         remove_at(tenant: &'a Tenant, name: &'a str, at: Option<u32>) -> ();
-        commits(id: ConversationId, above: Option<u32>) -> Vec<CommitRow>;
+        unpacked(id: ConversationId, above: Option<u32>) -> Unpacked;
         pages(id: ConversationId, kind: PageKind, numbers: Range<u32>, bodies: bool) -> Vec<Page>;
         commit(commit: Commit) -> ();
         remember(id: ConversationId, key: IdempotencyKey) -> ();

@@ -69,16 +69,20 @@ async fn simulation() {
         #[cfg(all(unix, feature = "postgres"))]
         places::postgres().await,
     ];
-    let (mut seed, mut steps, mut accepted) = (first, 0, 0);
+    let (mut seed, mut steps, mut accepted, mut lost) = (first, 0, 0, 0);
     while Instant::now() < end {
         let length = [40, 150, 150, 600][seed as usize % 4];
         eprintln!("seed {seed}");
         for place in &places {
             accepted += run(place.store.clone(), seed, length).await;
             steps += length;
+            let forgotten = crate::forgetting_model::run(place, seed, 60).await;
+            lost += forgotten.iter().sum::<usize>();
+            steps += 60;
         }
         seed += 1;
     }
     eprintln!("seeds {first} to {} on {} stores", seed - 1, places.len());
     eprintln!("{steps} steps compared with the model, {accepted} requests accepted, no difference");
+    eprintln!("{lost} messages erased and pruned, gone for every process");
 }

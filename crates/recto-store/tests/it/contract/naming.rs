@@ -13,7 +13,7 @@ pub(super) async fn what_is_created_is_found(store: &dyn Store) {
         created: -5,
         settings: r#"{"a":1}"#.into(),
         policy: None,
-        lineage: vec![],
+        lineage: Vec::new().into(),
         head: row(0).head,
     };
     assert_eq!(store.find(&tenant(), "a").await, Ok(Some(expected.clone())));

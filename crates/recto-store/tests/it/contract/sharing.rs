@@ -95,7 +95,7 @@ pub(super) async fn forks_are_listed_whether_direct_or_not(store: &dyn Store) {
     assert_eq!(names(1).await, [("c".to_owned(), 4)]);
     let found = store.find(&tenant(), "c").await.unwrap().unwrap();
     let lineage: Vec<_> = found.lineage.iter().map(|from| (from.id, from.versions)).collect();
-    assert_eq!(lineage, [(id(1), 4), (id(2), 4)]);
+    assert_eq!(lineage, [(id(1), 3), (id(2), 4)]);
 }
 
 pub(super) async fn nothing_can_be_forked_from_what_is_gone_or_somebody_elses(store: &dyn Store) {

@@ -76,6 +76,7 @@ impl<'a> Chain<'a> {
                 &format!("word{version} {}", saying.get(..20).unwrap_or("")),
             )],
             seal: seal.clone(),
+            rewrites: None,
         };
         self.store.commit(commit).await?;
         if seal.is_some() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use recto_store::{ConversationId, Error, PostgresStore, Store};
+use recto_store::{ConversationId, Error, PostgresOptions, PostgresStore, Store};
 use testserver::{Cut, PostgresServer, Proxy};
 
 use super::{commit, create, keyed, open, texts, version};
@@ -245,4 +245,78 @@ async fn collisions_are_tried_again() {
                     the server's disk is full (SQLSTATE 53100); nothing was changed";
     assert_eq!(failed.to_string(), expected);
     assert!(!format!("{failed:?}").contains("secret"));
+}
+
+#[tokio::test]
+async fn a_row_that_stays_locked_is_not_waited_for_without_an_end() {
+    let address = PostgresServer::shared().database();
+    let lock_timeout = Duration::from_millis(100);
+    let options = PostgresOptions { lock_timeout, ..PostgresOptions::default() };
+    let store = PostgresStore::open(&address, options).await.unwrap();
+    let id = create(&store, "a").await;
+    let (client, connection) =
+        tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("BEGIN; SELECT * FROM recto_commits FOR UPDATE").await.unwrap();
+    let refused = store.commit(commit(id, 1, "late")).await.unwrap_err();
+    assert!(matches!(refused, Error::Failed { .. }), "nothing has changed: {refused}");
+    assert_eq!(refused.code(), "storage");
+    assert!(refused.to_string().contains("locked by another session"), "{refused}");
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(version(&store, id).await, 0);
+    store.commit(commit(id, 1, "in time")).await.unwrap();
+    assert_eq!(version(&store, id).await, 1);
+}
+
+#[tokio::test]
+async fn a_statement_has_a_time_limit_except_for_work_on_whole_tables() {
+    let address = PostgresServer::shared().database();
+    let statement_timeout = Duration::from_millis(100);
+    let options = PostgresOptions { statement_timeout, ..PostgresOptions::default() };
+    let store = PostgresStore::open(&address, options).await.unwrap();
+    let id = create(&store, "a").await;
+    let (client, connection) =
+        tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("BEGIN; LOCK TABLE recto_commits").await.unwrap();
+    let refused = store.commits(id, None).await.unwrap_err();
+    assert!(refused.to_string().contains("statement timeout"), "{refused}");
+    let checking = tokio::spawn(async move { store.check().await });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!checking.is_finished(), "it waits for longer than a statement may");
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(checking.await.unwrap(), Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_not_waited_for_without_an_end() {
+    let server = PostgresServer::shared();
+    let proxy = Proxy::to(server.port());
+    let address = server.database();
+    let name = address.rsplit('/').next().unwrap();
+    let through =
+        server.address(name).replace(&server.port().to_string(), &proxy.port().to_string());
+    let answer_timeout = Duration::from_millis(300);
+    let options = PostgresOptions { answer_timeout, ..PostgresOptions::default() };
+    let store = PostgresStore::open(&through, options).await.unwrap();
+    let id = create(&store, "a").await;
+    store.commits(id, None).await.unwrap();
+    proxy.freeze(true);
+    let unread = store.commits(id, None).await.unwrap_err();
+    assert!(unread.to_string().contains("did not answer within 0.3 s"), "{unread}");
+    proxy.freeze(false);
+    store.commits(id, None).await.unwrap();
+    proxy.freeze(true);
+    let unknown = store.commit(commit(id, 1, "perhaps")).await.unwrap_err();
+    assert_eq!((unknown.clone(), unknown.code()), (Error::UnknownOutcome, "storage"));
+    proxy.freeze(false);
+    // What the server has received it still does.
+    let current = loop {
+        match store.commit(commit(id, 2, "next")).await {
+            Ok(()) => break 2,
+            Err(Error::VersionConflict { current: 0, .. }) => break 0,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(version(&store, id).await, current);
 }

@@ -30,7 +30,7 @@ async fn a_newer_format_is_refused_and_left_alone() {
     let database = address.rsplit('/').next().unwrap();
     server.sql(database, "UPDATE recto_format SET format = 99");
     let refused = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap_err();
-    assert_eq!(refused, Error::NewerFormat { found: 99, known: 2 });
+    assert_eq!(refused, Error::NewerFormat { found: 99, known: 3 });
     assert_eq!(server.sql(database, "SELECT format FROM recto_format"), "99");
 }
 

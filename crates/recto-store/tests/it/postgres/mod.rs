@@ -45,7 +45,7 @@ fn words(entry: u32, text: &str) -> Vec<WordsOf> {
 
 fn commit(conversation: ConversationId, version: u32, text: &str) -> Commit {
     let (row, words) = (row(version, text), words(version, text));
-    Commit { conversation, row, key: None, words, seal: None }
+    Commit { conversation, row, key: None, words, seal: None, rewrites: None }
 }
 
 /// The same under a key that is made of the text.

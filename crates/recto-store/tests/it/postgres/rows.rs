@@ -217,7 +217,7 @@ async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
              FROM recto_conversations WHERE tenant = $1 AND id = $2",
             vec![id.0, new.id.0],
         ),
-        ("INSERT INTO recto_forks VALUES ($1, $2, $3)", vec![id.0, new.id.0]),
+        ("INSERT INTO recto_parents VALUES ($1, $2, $3)", vec![new.id.0, id.0]),
     ] {
         let mut all: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&acme];
         all.extend(parameters.iter().map(|id| id as &(dyn tokio_postgres::types::ToSql + Sync)));
@@ -239,8 +239,8 @@ async fn a_row_that_is_not_where_it_was_is_noticed() {
     let server = PostgresServer::shared();
     for change in [
         "SELECT 1",
-        "DELETE FROM recto_forks",
-        "UPDATE recto_forks SET fork = ancestor",
+        "DELETE FROM recto_parents",
+        "UPDATE recto_parents SET parent = fork",
         "UPDATE recto_commits SET version = 70 WHERE version = 5",
         "UPDATE recto_commits SET tenant = 'x' WHERE version = 5",
         "DELETE FROM recto_commits WHERE version = 3",

@@ -1,6 +1,8 @@
 //! Erasing and pruning.
 
-use recto::{Delete, Error, Keep, LogIndex, Message, Role, Truncate, Version};
+use recto::{
+    Delete, Error, Filter, Keep, LogIndex, Mark, Message, Query, Role, Truncate, Undo, Version,
+};
 
 use super::{copies, say, settings, texts};
 use crate::meddled::{Deed, Meddled};
@@ -10,8 +12,11 @@ on_every_store! {
     an_erased_message_is_nowhere_and_the_chain_stays_valid
     erasing_in_a_fork_erases_in_the_original
     an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded
+    what_is_erased_or_pruned_is_gone_for_every_recto_at_its_next_request
     a_prune_drops_what_no_kept_version_shows
     a_prune_leaves_what_forks_can_show
+    a_message_of_a_fork_does_not_keep_another_message_of_the_same_index
+    a_mark_does_not_keep_a_hidden_message
     a_fork_that_is_made_during_a_prune_loses_nothing
     a_message_erased_during_another_erasure_or_prune_stays_erased
 }
@@ -68,6 +73,44 @@ async fn an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded(pl
     assert_eq!(copies(&place, &conversation, "secret").await, Vec::<String>::new());
     assert_eq!(texts(&conversation).await[0], "[erased]");
     assert!(conversation.verify().await.unwrap().is_sound());
+}
+
+async fn what_is_erased_or_pruned_is_gone_for_every_recto_at_its_next_request(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([Message::user("secret"), say(1), say(2)]).await.unwrap();
+    let fork = conversation.fork("b", Version(1)).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(1)] }).await.unwrap();
+    // These have everything loaded, the messages of the origin too.
+    let elsewhere = [place.recto(), place.recto()];
+    let mut handles = Vec::new();
+    for recto in &elsewhere {
+        for name in ["a", "b"] {
+            let handle = recto.conversation(name).await.unwrap();
+            assert_eq!(texts(&handle).await[0], "secret");
+            handle.message(LogIndex(1)).await.unwrap();
+            handles.push(handle);
+        }
+    }
+    conversation.erase(LogIndex(0)).await.unwrap();
+    // Each of these is the first request of a handle after the erasure.
+    let secret = Query { contains: Some(vec!["secret".into()]), ..Query::default() };
+    assert_eq!(handles[0].count(&secret).await.unwrap(), 0);
+    let sent = handles[1].messages_to_send(Version(1)).await.unwrap();
+    assert_eq!(sent[0].message.text(), "[erased]");
+    let filter = Filter { content_contains: Some(vec!["secret".into()]), ..Filter::default() };
+    let outcome = handles[2].apply(filter).await.unwrap();
+    assert_eq!(outcome.stats().current_batch_messages, 0, "nothing contains it");
+    assert_eq!(texts(&handles[3]).await[0], "[erased]");
+    place.recto().remove("b").await.unwrap();
+    drop(fork);
+    conversation.apply(Undo).await.unwrap();
+    for handle in [&handles[0], &handles[2]] {
+        assert_eq!(handle.message(LogIndex(1)).await.unwrap().unwrap().text(), say(1).text());
+    }
+    conversation.prune(&Keep::newest()).await.unwrap();
+    for handle in [&handles[0], &handles[2]] {
+        assert_eq!(handle.message(LogIndex(1)).await.unwrap().unwrap().text(), "[pruned]");
+    }
 }
 
 #[tokio::test]
@@ -129,6 +172,38 @@ async fn a_prune_leaves_what_forks_can_show(place: Place) {
     assert_eq!(pruned.entries, LogIndex::range(20..29));
     assert_eq!(texts(&fork).await.len(), 20);
     assert!(texts(&fork).await.iter().all(|text| text != "[pruned]"));
+}
+
+async fn a_message_of_a_fork_does_not_keep_another_message_of_the_same_index(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
+    let fork = conversation.fork("b", Version(1)).await.unwrap();
+    fork.append([say(1)]).await.unwrap();
+    let fork_of_fork = fork.fork("c", Version(2)).await.unwrap();
+    fork_of_fork.append([say(2)]).await.unwrap();
+    conversation.append([say(10), say(11)]).await.unwrap();
+    let hidden = vec![LogIndex(0), LogIndex(1), LogIndex(2)];
+    conversation.apply(Delete { indices: hidden }).await.unwrap();
+    let pruned = conversation.prune(&Keep::newest()).await.unwrap();
+    assert_eq!(pruned.entries, [LogIndex(1), LogIndex(2)]);
+    assert!(!place.has(b"message number 10"));
+    assert_eq!(texts(&fork).await, ["message number 0", "message number 1"]);
+    assert_eq!(texts(&fork_of_fork).await.last().unwrap(), "message number 2");
+    // The fork of the fork shows all of it.
+    fork.apply(Delete { indices: vec![LogIndex(1)] }).await.unwrap();
+    assert!(fork.prune(&Keep::newest()).await.unwrap().entries.is_empty());
+}
+
+async fn a_mark_does_not_keep_a_hidden_message(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..3).map(say)).await.unwrap();
+    let marked = Mark { indices: vec![LogIndex(1), LogIndex(2)], mark: "seen".into() };
+    conversation.apply(marked).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(1)] }).await.unwrap();
+    let pruned = conversation.prune(&Keep::newest()).await.unwrap();
+    assert_eq!(pruned.entries, [LogIndex(1)]);
+    let marks = conversation.marks().await.unwrap();
+    assert_eq!(marks, [("seen".to_owned(), vec![LogIndex(1), LogIndex(2)])]);
 }
 
 async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {

@@ -10,6 +10,76 @@ on_every_store! {
     a_fork_of_a_fork_reads_through_both
     a_fork_outlives_what_it_was_forked_from
     a_fork_never_shows_later_messages_of_its_origin
+    rows_that_forks_share_are_verified_once_and_their_faults_are_reported_for_each
+}
+
+/// A fork of a fork of a fork …, each with a message more.
+async fn nested(recto: &recto::Recto, depth: usize) {
+    let mut at = recto.create("fork 0", settings()).await.unwrap();
+    for number in 0..depth {
+        let version = at.append([say(number)]).await.unwrap().version;
+        at = at.fork(&format!("fork {}", number + 1), version).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_fork_takes_the_same_space_at_any_depth() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    nested(&recto, 60).await;
+    let deepest = recto.conversation("fork 60").await.unwrap();
+    assert_eq!(texts(&deepest).await.len(), 60);
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let longest = "SELECT max(length(lineage)), min(length(lineage)) FROM conversations
+                   WHERE lineage <> '[]'";
+    let longest = db.query_row(longest, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let (longest, shortest): (u32, u32) = longest;
+    assert!(longest <= shortest + 4, "{shortest} to {longest} bytes");
+}
+
+async fn rows_that_forks_share_are_verified_once_and_their_faults_are_reported_for_each(
+    place: Place,
+) {
+    let recto = place.recto();
+    nested(&recto, 5).await;
+    recto.remove("fork 2").await.unwrap();
+    let early =
+        recto.conversation("fork 3").await.unwrap().fork("early", Version(1)).await.unwrap();
+    early.append([say(9)]).await.unwrap();
+    let mut verification = recto.verification().await.unwrap();
+    let mut alone = Vec::new();
+    for name in ["fork 5", "fork 0", "early", "fork 4", "fork 1", "fork 3"] {
+        let conversation = recto.conversation(name).await.unwrap();
+        let report = verification.verify(&conversation, &mut |_| {}).await.unwrap();
+        assert_eq!(report, conversation.verify().await.unwrap(), "{name}");
+        assert_eq!(report.faults, Vec::<String>::new(), "{name}");
+        let info = recto.info(name).await.unwrap();
+        assert_eq!((report.versions, report.entries), (info.version.0 + 1, info.messages));
+        assert_eq!(report.link, info.link);
+        alone.push(report);
+    }
+    // Another message in the place of message 1, which "fork 1" has added: its forks show it too.
+    let owner = recto.conversation("fork 1").await.unwrap().id();
+    let rows = place.store.commits(owner, None).await.unwrap();
+    let mut rewrite = recto_store::Rewrite::default();
+    for row in rows {
+        let mut body = recto_store::CommitBody::unpack(&row.body).unwrap();
+        for entry in &mut body.entries {
+            entry.body = entry.body.replace("message number 1", "message number 7");
+        }
+        rewrite.commits.push(recto_store::CommitRow { body: body.pack(), ..row });
+    }
+    place.store.rewrite(owner, 2, rewrite).await.unwrap();
+    let mut verification = recto.verification().await.unwrap();
+    for (name, is_sound) in
+        [("fork 5", false), ("fork 0", true), ("early", true), ("fork 1", false), ("fork 3", false)]
+    {
+        let conversation = recto.conversation(name).await.unwrap();
+        let report = verification.verify(&conversation, &mut |_| {}).await.unwrap();
+        assert_eq!(report.is_sound(), is_sound, "{name}: {:?}", report.faults);
+        assert_eq!(report, conversation.verify().await.unwrap(), "{name}");
+    }
 }
 
 async fn a_fork_shares_the_past_and_changes_alone(place: Place) {
