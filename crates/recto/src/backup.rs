@@ -103,6 +103,7 @@ impl Recto {
                 if let Some(fault) = report.faults.first() {
                     return Err(damaged(row.id, fault));
                 }
+                crate::check_name(&row.name)?;
                 if self.shared.store.find(&tenant, &row.name).await?.is_some() {
                     return Err(recto_store::Error::ConversationExists { name: row.name }.into());
                 }

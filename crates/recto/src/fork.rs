@@ -6,7 +6,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::loaded::read_record;
-use crate::{Conversation, Error};
+use crate::{Conversation, Error, check_name};
 
 impl Conversation {
     /// Forks the conversation at a version. The fork has the same log and history up to that version,
@@ -18,6 +18,7 @@ impl Conversation {
     }
 
     async fn fork_at(&self, name: &str, at: Version) -> Result<Conversation, Error> {
+        check_name(name)?;
         let loaded = self.reading().await?;
         let current = loaded.conversation.version();
         if at > current {
