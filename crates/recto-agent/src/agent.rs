@@ -151,7 +151,7 @@ impl Agent {
     /// Adds a tool. A tool of the same name is replaced.
     ///
     /// At the start of a run, the tools of the conversation are set to those of the agent. An agent
-    /// without tools removes the conversation's tools.
+    /// without tools keeps the conversation's tools; it answers calls of them with an error.
     pub fn tool(mut self, tool: impl RunTool + 'static) -> Agent {
         self.tools.add(Arc::new(tool));
         self
@@ -199,6 +199,11 @@ impl Agent {
     pub fn on_event(mut self, callback: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Agent {
         self.event_callbacks.push(Arc::new(callback));
         self
+    }
+
+    /// Whether the agent has tools.
+    pub fn has_tools(&self) -> bool {
+        !self.tools.descriptions().is_empty()
     }
 
     /// The agent's conversation.
@@ -283,10 +288,12 @@ impl Agent {
     }
 
     /// Sets the tools of the conversation to those of the agent. They are part of every version, so that
-    /// a version determines the request. A rollback restores older tools, so they may differ.
+    /// a version determines the request. A rollback restores older tools, so they may differ. An agent
+    /// without tools leaves them unchanged: it has none to offer, and removing those of the conversation
+    /// would be a change that the caller did not ask for.
     async fn offer_tools(&self) -> Result<(), Error> {
         let tools = self.tools.descriptions();
-        if self.conversation.tools().await? != tools {
+        if !tools.is_empty() && self.conversation.tools().await? != tools {
             // Rendering fails for tools that the provider would reject, before they are stored.
             self.render([&Message::user("Hello.")], &tools)?;
             self.conversation.set_tools(tools).await?;

@@ -36,6 +36,9 @@ pub struct Endpoint {
     pub retry: Retry,
     /// Maximum size of a response in bytes. Default: 64 MiB.
     pub max_response_bytes: usize,
+    /// Whether the key, headers and a password in the URL may be sent over plain HTTP to a host that is
+    /// not this machine. Default: false; such an endpoint is refused.
+    pub allow_http: bool,
 }
 
 impl fmt::Debug for Endpoint {
@@ -63,6 +66,7 @@ impl Endpoint {
             timeouts: Timeouts::default(),
             retry: Retry::default(),
             max_response_bytes: 64 << 20,
+            allow_http: false,
         }
     }
 
@@ -81,6 +85,11 @@ impl Endpoint {
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Endpoint {
         self.headers.push((name.into(), Secret::new(value)));
         self
+    }
+
+    /// Allows secrets over plain HTTP to another machine; see [the field](Endpoint#structfield.allow_http).
+    pub fn allow_http(self) -> Endpoint {
+        Endpoint { allow_http: true, ..self }
     }
 
     /// Requests whole replies instead of streams.

@@ -20,7 +20,7 @@ use crate::call::Attempt;
 use crate::decode::{self, Decoder};
 use crate::reply::quoted;
 use crate::secrets::{Secrets, redacted_url};
-use crate::web_client::{client, error_chain};
+use crate::web_client::{check_plain_http, client, error_chain};
 use crate::{
     BoxFuture, CallContext, CallError, Delta, Endpoint, Error, Failure, Model, Reply, Secret,
     http_error, trace,
@@ -88,6 +88,8 @@ impl HttpModel {
             segments.pop_if_empty().extend(path.split('/'));
         }
         let url = url.to_string();
+        let has_secrets = endpoint.key.is_some() || !endpoint.headers.is_empty();
+        check_plain_http(&url, has_secrets, endpoint.allow_http).map_err(Error::Endpoint)?;
         let headers = headers(&endpoint, target);
         let given = headers.iter().map(|(name, value)| (*name, value));
         let client = client(&url, given, endpoint.timeouts.connect).map_err(Error::Endpoint)?;
@@ -286,6 +288,7 @@ impl HttpModel {
                     // Comments and ids have no data.
                     let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
                     limit = self.endpoint.timeouts.idle;
+                    let data = decode::without_lone_surrogates(&data);
                     if let Err(failure) = decoder.event(&data, &mut on_delta) {
                         break failure;
                     }
@@ -323,7 +326,7 @@ impl HttpModel {
         let body = self.read_body(response, context).await?;
         let text = std::str::from_utf8(&body)
             .map_err(|error| Failure::Malformed(format!("not UTF-8: {error}")))?;
-        decoder.whole(text)?;
+        decoder.whole(&decode::without_lone_surrogates(text))?;
         let reply = decoder.finish();
         context.emit(Delta::Text(&reply.text()));
         Ok(reply)
@@ -419,7 +422,7 @@ mod tests {
         assert!(!debug.contains("abc") && !debug.contains("pw1"), "{debug}");
         for endpoint in [
             Endpoint::new("nowhere?key=abc", "m"),
-            Endpoint::new("http://h/v1", "m").key("a\nb"),
+            Endpoint::new("https://h/v1", "m").key("a\nb"),
             Endpoint::new("ftp://u:abc@h/v1", "m"),
         ] {
             let error = HttpModel::openai_chat(endpoint).unwrap_err();
@@ -427,6 +430,28 @@ mod tests {
             assert!(!error.to_string().contains("abc"), "{error}");
         }
         assert!(HttpModel::new(Target::Gemini, Endpoint::new("http://h", "m")).is_err());
+    }
+
+    #[test]
+    fn secrets_are_not_sent_over_plain_http_to_another_machine() {
+        for url in ["http://0.0.0.0/v1", "http://h.example/v1", "http://192.168.0.7:80/v1"] {
+            let endpoint = Endpoint::new(url, "m");
+            for with_secret in [
+                endpoint.clone().key("sk-1"),
+                endpoint.clone().header("api-key", "sk-1"),
+                Endpoint::new(url.replace("//", "//u:sk-1@"), "m"),
+            ] {
+                let error = HttpModel::openai_chat(with_secret.clone()).unwrap_err().to_string();
+                assert!(error.contains("plain HTTP") && !error.contains("sk-1"), "{error}");
+                assert!(HttpModel::openai_chat(with_secret.allow_http()).is_ok());
+            }
+            assert!(HttpModel::openai_chat(endpoint).is_ok());
+        }
+        for url in
+            ["http://localhost:1/v1", "http://127.9.0.1/v1", "http://[::1]:7/v1", "https://h/"]
+        {
+            assert!(HttpModel::openai_chat(Endpoint::new(url, "m").key("sk-1")).is_ok(), "{url}");
+        }
     }
 
     #[test]

@@ -212,7 +212,7 @@ pub use self::http::HttpModel;
 pub use self::mcp::{McpAddress, McpServer, McpTool};
 pub use self::model::{BoxFuture, CallContext, Delta, Finish, Model, Usage};
 #[cfg(feature = "clients")]
-pub use self::program::kill_programs;
+pub use self::program::{isolate_programs, kill_programs};
 pub use self::reply::{Reply, ReplyPart};
 pub use self::summaries::{SummaryGap, summarised_entries};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
+#[cfg(target_os = "linux")]
+use self::linux::{adopts_orphans, descendants};
+
 use tokio::process::{Child, Command};
 
 use crate::Secret;
@@ -76,10 +79,32 @@ impl Drop for ProcessGroup {
 
 /// Kills all running programs that tools of this process started. Call it before
 /// [`std::process::exit`], which does not drop tools.
+///
+/// After [`isolate_programs`], it kills all descendants of this process, also those whose tool call has
+/// ended and those that have left their process group (`setsid`).
 pub fn kill_programs() {
     for id in running(std::mem::take) {
         kill(id);
     }
+    #[cfg(target_os = "linux")]
+    if adopts_orphans() {
+        linux::kill_all_descendants();
+    }
+}
+
+/// Prepares this process for programs that must not read its secrets and must not outlive it. On Linux:
+///
+/// - Other processes of the same user cannot read the memory and the environment of this process
+///   (`PR_SET_DUMPABLE`), so a tool does not find API keys in `/proc/PID/environ`. Core dumps and debuggers
+///   are refused as well. Processes of the superuser can still read everything.
+/// - This process becomes the parent of its orphaned descendants (`PR_SET_CHILD_SUBREAPER`), so that
+///   [`kill_programs`] finds them.
+///
+/// Both apply to the whole process, so a program calls this function itself, before it starts tools; a
+/// program that starts other child processes should not call it. On other systems it does nothing.
+pub fn isolate_programs() {
+    #[cfg(target_os = "linux")]
+    linux::isolate();
 }
 
 fn running<T>(work: impl FnOnce(&mut BTreeSet<u32>) -> T) -> T {
@@ -90,6 +115,11 @@ fn running<T>(work: impl FnOnce(&mut BTreeSet<u32>) -> T) -> T {
 fn kill(group: u32) {
     use rustix::process::{Pid, Signal, kill_process_group};
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
+        // Descendants in other groups are found as long as their parents live, so they come first.
+        #[cfg(target_os = "linux")]
+        for process in descendants(group) {
+            linux::kill_process(process);
+        }
         match kill_process_group(group, Signal::KILL) {
             // The group may have exited already.
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
@@ -101,3 +131,83 @@ fn kill(group: u32) {
 /// On other platforms only the program itself is killed, by `kill_on_drop`.
 #[cfg(not(unix))]
 fn kill(_: u32) {}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashMap;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::process::{
+        DumpableBehavior, Pid, Signal, getpid, set_child_subreaper, set_dumpable_behavior,
+    };
+
+    /// Whether orphaned descendants become children of this process.
+    static ADOPTS_ORPHANS: AtomicBool = AtomicBool::new(false);
+
+    /// Maximum number of passes over the processes. A program that starts processes without end could
+    /// otherwise keep this process busy.
+    const MAX_PASSES: usize = 100;
+
+    pub(super) fn isolate() {
+        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            tracing::warn!(%error, "programs can read the environment of this process");
+        }
+        match set_child_subreaper(Some(getpid())) {
+            Ok(()) => ADOPTS_ORPHANS.store(true, Ordering::Relaxed),
+            Err(error) => tracing::warn!(%error, "orphaned descendants of programs keep running"),
+        }
+    }
+
+    pub(super) fn adopts_orphans() -> bool {
+        ADOPTS_ORPHANS.load(Ordering::Relaxed)
+    }
+
+    /// Kills the descendants of this process until there are none. A process that dies leaves its
+    /// children to this process, so one pass is not enough.
+    pub(super) fn kill_all_descendants() {
+        for _ in 0..MAX_PASSES {
+            let found = descendants(getpid());
+            if found.is_empty() {
+                return;
+            }
+            found.into_iter().for_each(kill_process);
+        }
+    }
+
+    pub(super) fn kill_process(process: Pid) {
+        match rustix::process::kill_process(process, Signal::KILL) {
+            // It may have exited already.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => tracing::warn!(%error, "a program was not killed"),
+        }
+    }
+
+    /// The running descendants of a process, without itself.
+    pub(super) fn descendants(of: Pid) -> Vec<Pid> {
+        let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+        for (process, parent) in processes() {
+            children.entry(parent).or_default().push(process);
+        }
+        let mut found = vec![of.as_raw_nonzero().get()];
+        let mut next = 0;
+        while let Some(parent) = found.get(next) {
+            found.extend(children.remove(parent).unwrap_or_default());
+            next += 1;
+        }
+        found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+    }
+
+    /// The running processes, each with its parent.
+    fn processes() -> impl Iterator<Item = (i32, i32)> {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| {
+            let process: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            // `PID (NAME) STATE PARENT …`; the name may contain parentheses and spaces.
+            let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+            let is_running = fields.next().is_some_and(|state| state != "Z" && state != "X");
+            let parent = fields.next()?.parse().ok()?;
+            is_running.then_some((process, parent))
+        })
+    }
+}

@@ -36,15 +36,40 @@ pub(crate) fn client<'a>(
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(connect)
         .default_headers(header_map(headers)?);
-    let is_loopback = parsed.host_str().is_some_and(|host| {
+    let builder = if is_loopback(&parsed) { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| failed(&error))
+}
+
+/// Whether the host of a URL is this machine.
+fn is_loopback(url: &reqwest::Url) -> bool {
+    url.host_str().is_some_and(|host| {
         host == "localhost"
             || host
                 .trim_matches(['[', ']'])
                 .parse::<std::net::IpAddr>()
                 .is_ok_and(|ip| ip.is_loopback())
-    });
-    let builder = if is_loopback { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| failed(&error))
+    })
+}
+
+/// Refuses to send secrets over plain HTTP to another machine, because every machine on the way could
+/// read them. `has_secrets` is about headers; a password in the URL is a secret too.
+pub(crate) fn check_plain_http(
+    url: &str,
+    has_secrets: bool,
+    is_allowed: bool,
+) -> Result<(), String> {
+    let parsed = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
+    let is_refused = parsed.scheme() == "http"
+        && !is_loopback(&parsed)
+        && (has_secrets || parsed.password().is_some());
+    match is_refused && !is_allowed {
+        true => Err(format!(
+            "the key would be sent over plain HTTP to {:?}, where others can read it; use https, or \
+             allow it (`--allow-http`, `allow_http`)",
+            redacted_url(url)
+        )),
+        false => Ok(()),
+    }
 }
 
 fn header_map<'a>(

@@ -2,6 +2,7 @@
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
+use crate::StreamInfo;
 use crate::command::{Command, GROUPS};
 use crate::page::{HEADING, STRONG};
 
@@ -89,6 +90,14 @@ pub(crate) struct General {
     /// Print long output without a pager
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
+
+    /// Print long lines and messages in full. Default: lines are cut at the terminal's width, else at 100
+    #[arg(long, global = true)]
+    pub(crate) full: bool,
+
+    /// Print no remarks and notes beside the result
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
 }
 
 /// Use of colours.
@@ -99,6 +108,17 @@ pub(crate) enum Colours {
     Auto,
     Always,
     Never,
+}
+
+impl Colours {
+    /// Whether to use colours on a stream.
+    pub(crate) fn for_stream(self, stream: StreamInfo) -> bool {
+        match self {
+            Colours::Auto => stream.colours,
+            Colours::Always => true,
+            Colours::Never => false,
+        }
+    }
 }
 
 /// Selects a conversation.

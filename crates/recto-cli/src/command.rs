@@ -103,6 +103,8 @@ commands! {
         "fit" => Fit(change::fit::Fit),
         "clear" => Clear(change::clear::Clear),
         "arrange" => Arrange(change::arrange::Arrange),
+        "pin" => Pin(change::mark::Pin),
+        "unpin" => Unpin(change::mark::Unpin),
         "mark" => Mark(change::mark::Mark),
         "unmark" => Unmark(change::mark::Unmark),
         "batch" => Batch(change::batch::Batch),

@@ -4,7 +4,7 @@ use recto::blocking::Conversation;
 use recto::{Diff, LogIndex, Portion};
 use serde::Serialize;
 
-use crate::entry_line::{EntryLine as _, ShownEntry};
+use crate::entry_line::{EntryLine as _, ShownEntry, heading};
 use crate::failure::Failure;
 use crate::numbers::counted;
 use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};
@@ -61,6 +61,9 @@ impl Difference {
         ]
         .concat();
         lines.sort_by_key(|(entry, ..)| entry.index);
+        if !lines.is_empty() {
+            page.line(heading("  "));
+        }
         for (entry, sign, style) in lines {
             let line = entry.line((style, sign), &[], page);
             page.line(line);

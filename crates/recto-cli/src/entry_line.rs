@@ -18,6 +18,25 @@ pub(crate) trait EntryLine {
     fn show_whole(&self, words: &[String], page: &mut Page);
 }
 
+/// The heading of a list of entries, with the heading of the lead.
+pub(crate) fn heading(lead: &str) -> Line {
+    Line::new().styled(FAINT, format!("{lead}{:>6} {:<9} {:>6}  text", "entry", "role", "tokens"))
+}
+
+/// Width of the column with the position in the view.
+const POSITION_WIDTH: usize = 8;
+
+/// The heading of the column with the position in the view.
+pub(crate) fn position_heading() -> String {
+    format!("{:>POSITION_WIDTH$}", "position")
+}
+
+/// The position of an entry in the view, or `hidden`.
+pub(crate) fn position_column(entry: &ShownEntry) -> String {
+    let place = entry.position.map_or("hidden".into(), |position| position.to_string());
+    format!("{place:>POSITION_WIDTH$}")
+}
+
 impl EntryLine for ShownEntry {
     fn line(&self, lead: (Style, &str), words: &[String], page: &Page) -> Line {
         let label = RoleLabel::of(&self.message);
@@ -31,7 +50,7 @@ impl EntryLine for ShownEntry {
             .iter()
             .fold(line, |line, mark| line.styled(crate::page::NOTE, format!("[{mark}]")).text(" "));
         let text = text_of(&self.message);
-        let text = match page.is_terminal() {
+        let text = match page.cuts_lines() {
             // The rest would be cut anyway.
             true => beginning(&text, page.columns()),
             false => &text,
@@ -42,7 +61,7 @@ impl EntryLine for ShownEntry {
     fn show_whole(&self, words: &[String], page: &mut Page) {
         let label = RoleLabel::of(&self.message);
         let place = match self.position {
-            Some(position) => format!("at {position}"),
+            Some(position) => format!("at position {position}"),
             None => "hidden".to_owned(),
         };
         let line = Line::new()

@@ -23,6 +23,10 @@ pub struct Environment {
     pub errors: Box<dyn Write>,
     /// Terminal size and colours of standard error.
     pub errors_info: StreamInfo,
+    /// Whether the command has the process for itself and may change settings of the whole process:
+    /// `chat` then hides the memory of the process from the programs that it starts, and kills them all
+    /// when it ends.
+    pub owns_process: bool,
 }
 
 impl fmt::Debug for Environment {
@@ -77,6 +81,7 @@ impl Environment {
             input_is_terminal: io::stdin().is_terminal(),
             output: Box::new(io::BufWriter::with_capacity(1 << 16, io::stdout().lock())),
             errors: Box::new(io::stderr()),
+            owns_process: true,
         }
     }
 

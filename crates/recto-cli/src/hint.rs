@@ -6,33 +6,68 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::arguments::Arguments;
 
-/// Adds a hint to an error. A common mistake is a value without its option, above all a conversation
-/// without `-c`.
+/// Adds a hint to an error. Common mistakes are a value without its option, above all a conversation
+/// without `-c`, and options of other commands.
 pub(crate) fn with_hint(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
-        ErrorKind::ValueValidation => ContextKind::InvalidValue,
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => ContextKind::InvalidValue,
         _ => return error,
     };
-    // An invalid value gets a hint only if it may be a name: `recto show support`.
-    let is_entries = matches!(error.get(ContextKind::InvalidArg),
-        Some(ContextValue::String(argument)) if argument.contains("ENTRIES"));
-    if kind == ContextKind::InvalidValue && !is_entries {
+    let Some(ContextValue::String(value)) = error.get(kind) else { return error };
+    let argument = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => argument.as_str(),
+        _ => "",
+    };
+    // An invalid value gets a hint if it is a role or may be a name: `recto show support`.
+    if kind == ContextKind::InvalidValue
+        && !["--role", "ENTRIES"].iter().any(|it| argument.contains(it))
+    {
         return error;
     }
-    let Some(ContextValue::String(value)) = error.get(kind) else { return error };
     let commands = Arguments::usage();
     let mut given = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
-    let command = given.find_map(|argument| commands.find_subcommand(argument));
-    let hint = command.filter(|_| !value.starts_with('-')).and_then(|command| of(command, value));
+    let Some(command) = given.find_map(|argument| commands.find_subcommand(argument)) else {
+        return error;
+    };
+    let hint = match kind {
+        ContextKind::InvalidValue if argument.contains("--role") => of_role(value),
+        _ if value.starts_with('-') => of_option(command, value),
+        _ => of_value(command, value),
+    };
     if let Some(hint) = hint {
+        // Clap's own suggestion is by spelling and misleads here.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedValue);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error
 }
 
+/// What to use instead of a label that lists print beside roles.
+fn of_role(value: &str) -> Option<String> {
+    let is_call = matches!(value, "call" | "calls");
+    is_call.then(|| {
+        "a call is a message of the assistant with tool calls: use `--role assistant`".to_owned()
+    })
+}
+
+/// What to use instead of an option that the command does not have.
+fn of_option(command: &clap::Command, option: &str) -> Option<String> {
+    let option = option.split('=').next().unwrap_or(option);
+    match (command.get_name(), option) {
+        ("insert" | "replace", "--at") => {
+            Some("use `--position`; `--at` is a version in other commands".to_owned())
+        }
+        (_, "--position") => {
+            Some("use log entries, such as 3 or 5-8: `recto show` prints them".to_owned())
+        }
+        _ => None,
+    }
+}
+
 /// The option that a value probably belongs to.
-fn of(command: &clap::Command, value: &str) -> Option<String> {
+fn of_value(command: &clap::Command, value: &str) -> Option<String> {
     let is_number = value.trim_start_matches('v').parse::<u64>().is_ok();
     let has_name = command
         .get_arguments()
@@ -42,6 +77,7 @@ fn of(command: &clap::Command, value: &str) -> Option<String> {
         ("rollback", true) => Some(format!("use `--to-version {value}`")),
         ("log", true) => Some(format!("use `-n {value}`")),
         ("truncate", true) => Some(format!("use `--keep-last {value}`")),
+        ("insert" | "replace", true) => Some(format!("use `--position {value}`")),
         ("append" | "insert" | "replace", _) => Some(format!("use `--text '{value}'`")),
         (_, false) if has_name => Some(format!("to select a conversation, use `-c {value}`")),
         _ => None,

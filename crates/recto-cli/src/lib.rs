@@ -21,8 +21,8 @@
 //! | what a command does | `command/`, one file per command; the operations are in `command/change/` |
 //! | the groups of `recto help` | the table in `command.rs` |
 //! | how the store and the conversation are selected | `store_location.rs`, `session.rs`, `last_used.rs` |
-//! | how text is printed | `page.rs`, `printable.rs`, `entry_line.rs`, `reason.rs`, `table.rs`, `pager.rs`, `progress.rs` |
-//! | transcripts and providers | `transcript.rs`, `foreign.rs`, `provider.rs`, `cache_plan.rs` |
+//! | how text is printed | `page.rs`, `printable.rs`, `entry_line.rs`, `reason.rs`, `remarks.rs`, `table.rs`, `pager.rs`, `progress.rs` |
+//! | transcripts and providers | `transcript.rs`, `foreign.rs`, `tool_input.rs`, `provider.rs`, `cache_plan.rs` |
 //! | the model loop | `command/chat.rs` (feature `chat`) |
 //! | error messages | `failure.rs`, `advice.rs`, `hint.rs` |
 //! | JSON requests of programs | `command/exec.rs` |
@@ -50,17 +50,21 @@ mod printable;
 mod progress;
 mod provider;
 mod reason;
+mod remarks;
 mod role_label;
 mod session;
 mod store_location;
 mod table;
 mod time;
+mod tool_input;
 mod transcript;
 
 use std::ffi::OsString;
 use std::io::Write;
 
-use crate::arguments::{Arguments, General};
+use clap::ValueEnum as _;
+
+use crate::arguments::{Arguments, Colours, General};
 use crate::context::Context;
 pub use crate::environment::{Environment, StreamInfo, VariableLookup};
 use crate::failure::Failure;
@@ -130,7 +134,7 @@ fn report_usage_error(
     environment: &mut Environment,
 ) -> u8 {
     if !error.use_stderr() || !wants_json(arguments) {
-        return print_clap_error(&error, environment);
+        return print_clap_error(&error, colours_in(arguments), environment);
     }
     let general = General { json: true, ..General::default() };
     let output = Output::new(&general, environment);
@@ -159,6 +163,22 @@ fn wants_json(arguments: &[OsString]) -> bool {
     arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
 }
 
+/// The value of `--color` in arguments that cannot be parsed.
+fn colours_in(arguments: &[OsString]) -> Colours {
+    let mut given = arguments.iter().filter_map(|argument| argument.to_str());
+    let mut colours = Colours::default();
+    while let Some(argument) = given.next().filter(|argument| *argument != "--") {
+        let value = match argument {
+            "--color" => given.next(),
+            argument => argument.strip_prefix("--color="),
+        };
+        if let Some(value) = value.and_then(|value| Colours::from_str(value, true).ok()) {
+            colours = value;
+        }
+    }
+    colours
+}
+
 /// The text of an error of clap in one line, without the usage.
 fn without_usage(error: &clap::Error) -> String {
     let text = error.render().to_string();
@@ -172,12 +192,13 @@ fn without_usage(error: &clap::Error) -> String {
 }
 
 /// Prints help, the version, or an error of clap.
-fn print_clap_error(error: &clap::Error, environment: &mut Environment) -> u8 {
+fn print_clap_error(error: &clap::Error, colours: Colours, environment: &mut Environment) -> u8 {
     let text = error.render();
-    let (stream, is_coloured) = match error.use_stderr() {
-        true => (&mut environment.errors, environment.errors_info.colours),
-        false => (&mut environment.output, environment.output_info.colours),
+    let (stream, info) = match error.use_stderr() {
+        true => (&mut environment.errors, environment.errors_info),
+        false => (&mut environment.output, environment.output_info),
     };
+    let is_coloured = colours.for_stream(info);
     let text = if is_coloured { text.ansi().to_string() } else { text.to_string() };
     let printed = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
     match printed {

@@ -1,16 +1,17 @@
 //! Arguments that give messages: a text and a role, or JSON.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use recto::{Limits, Message, Role, RoleSet};
-use recto_format::{Format, TranscriptWarning};
+use recto_format::Format;
+use recto_service::ShownRemark;
 use serde_json::value::RawValue;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::foreign;
-use crate::page::{Line, NOTE};
 use crate::provider::format_parser;
+use crate::remarks::remark_lines;
 
 /// The messages that a command adds.
 #[derive(Args, Debug)]
@@ -59,8 +60,8 @@ impl MessageInput {
             let text = context.read(file)?;
             let Some(format) = self.format else { return messages_of(&text) };
             let (messages, remarks) = foreign::convert(&text, format)?;
-            for TranscriptWarning { line, message, .. } in remarks {
-                let line = Line::wrapping().styled(NOTE, format!("line {line}: ")).text(message);
+            let remarks: Vec<ShownRemark> = remarks.iter().map(ShownRemark::from).collect();
+            for line in remark_lines(&remarks, "line") {
                 context.output.note(&line, context.environment)?;
             }
             return Ok(messages);
@@ -118,10 +119,16 @@ pub(crate) fn messages_of(text: &str) -> Result<Vec<Message>, Failure> {
     values.into_iter().enumerate().map(own).collect()
 }
 
-/// Parses a role.
+/// Parses a role. `result`, which lists print for a tool message, means `tool`.
 pub(crate) fn role_parser() -> impl TypedValueParser<Value = Role> {
-    PossibleValuesParser::new(Role::ALL.map(Role::as_str))
-        .map(|name| Role::named(&name).expect("the parser accepts only names of roles"))
+    let roles = Role::ALL.map(|role| match role {
+        Role::Tool => PossibleValue::new(role.as_str()).alias("result"),
+        role => PossibleValue::new(role.as_str()),
+    });
+    PossibleValuesParser::new(roles).map(|name| match &*name {
+        "result" => Role::Tool,
+        name => Role::named(name).expect("the parser accepts only names of roles"),
+    })
 }
 
 /// The given roles; `None` if there are none.

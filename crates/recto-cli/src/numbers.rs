@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::str::FromStr;
 
-use recto::{LogIndex, Version};
+use recto::{LogIndex, Position, Version};
 
 use crate::failure::Failure;
 
@@ -53,7 +53,8 @@ impl FromStr for VersionArgument {
     fn from_str(text: &str) -> Result<VersionArgument, String> {
         let wrong = || {
             format!(
-                "{text:?} is not a version; use 12, v12, now, or now-2 for two before the newest"
+                "{text:?} is not a version; use 12, v12, now, or now-2 for two before the newest{}",
+                if text.starts_with('#') { "; # precedes log entries" } else { "" }
             )
         };
         let number = |digits: &str| digits.parse::<u32>().map_err(|_| wrong());
@@ -82,6 +83,39 @@ impl VersionArgument {
 
     pub(crate) fn is_relative(self) -> bool {
         matches!(self, VersionArgument::Back(_))
+    }
+}
+
+/// A position in the view: `3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PositionArgument(pub(crate) Position);
+
+impl FromStr for PositionArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PositionArgument, String> {
+        if text.starts_with('#') {
+            return Err(format!(
+                "{text} is a log entry; give its position in the view, the first column of `recto show`"
+            ));
+        }
+        let wrong = |_| format!("{text:?} is not a position; use a number from 0");
+        text.parse().map(|position| PositionArgument(Position(position))).map_err(wrong)
+    }
+}
+
+/// One log entry: `3` or `#3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryArgument(pub(crate) LogIndex);
+
+impl FromStr for EntryArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<EntryArgument, String> {
+        let number = text.strip_prefix('#').unwrap_or(text).parse();
+        number
+            .map(|index| EntryArgument(LogIndex(index)))
+            .map_err(|_| format!("{text:?} is not a log entry; use 3 or #3"))
     }
 }
 
@@ -160,6 +194,12 @@ mod tests {
     fn entries_are_numbers_or_runs() {
         assert_eq!("3".parse(), Ok(EntryRange(3..4)));
         assert_eq!("#3-#7".parse(), Ok(EntryRange(3..8)));
+        assert_eq!("#4".parse(), Ok(EntryArgument(LogIndex(4))));
+        assert_eq!("4".parse(), Ok(PositionArgument(Position(4))));
+        let refused = "#4".parse::<PositionArgument>().unwrap_err();
+        assert!(refused.starts_with("#4 is a log entry"), "{refused}");
+        let refused = "#4".parse::<VersionArgument>().unwrap_err();
+        assert!(refused.ends_with("# precedes log entries"), "{refused}");
         for wrong in ["", "-", "3-", "-1", "x", "7-3", "1.5", "0-4294967295"] {
             assert!(wrong.parse::<EntryRange>().is_err(), "{wrong}");
         }

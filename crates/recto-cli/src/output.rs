@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::Environment;
-use crate::arguments::{Colours, General};
+use crate::arguments::General;
 use crate::failure::Failure;
 use crate::page::{BAD, Line, Page};
 use crate::{pager, printable};
@@ -25,21 +25,25 @@ pub(crate) struct Output {
     /// Columns and rows, if standard output is a terminal.
     size: Option<(usize, usize)>,
     may_page: bool,
+    /// Whether long lines are printed in full.
+    is_full: bool,
+    /// Whether remarks and notes are omitted.
+    is_quiet: bool,
 }
+
+/// Columns at which lines are cut if the output is not a terminal.
+const DEFAULT_COLUMNS: usize = 100;
 
 impl Output {
     pub(crate) fn new(general: &General, environment: &Environment) -> Output {
-        let colours = |of_stream: bool| match general.color {
-            Colours::Auto => of_stream,
-            Colours::Always => true,
-            Colours::Never => false,
-        };
         Output {
             is_json: general.json,
-            colours: colours(environment.output_info.colours),
-            error_colours: colours(environment.errors_info.colours),
+            colours: general.color.for_stream(environment.output_info),
+            error_colours: general.color.for_stream(environment.errors_info),
             size: environment.output_info.size,
             may_page: !general.no_pager,
+            is_full: general.full,
+            is_quiet: general.quiet,
         }
     }
 
@@ -53,7 +57,9 @@ impl Output {
 
     /// An empty page.
     pub(crate) fn page(&self) -> Page {
-        Page::new(self.size.map(|(columns, _)| columns))
+        let columns = self.size.map_or(DEFAULT_COLUMNS, |(columns, _)| columns);
+        let page = Page::new((!self.is_full).then_some(columns));
+        if self.is_quiet { page.without_remarks() } else { page }
     }
 
     /// Prints the result of a command.
@@ -128,8 +134,11 @@ impl Output {
         Ok(environment.output.flush()?)
     }
 
-    /// Prints a line on standard error, beside the result.
+    /// Prints a line on standard error, beside the result, unless `--quiet` is given.
     pub(crate) fn note(&self, line: &Line, environment: &mut Environment) -> Result<(), Failure> {
+        if self.is_quiet {
+            return Ok(());
+        }
         Ok(writeln!(environment.errors, "{}", line.render(None, self.error_colours))?)
     }
 

@@ -126,13 +126,25 @@ impl From<String> for Line {
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     lines: Vec<Line>,
-    /// Columns of the terminal; `None` if the output is not a terminal.
+    /// Columns at which lines are cut; `None` for `--full`.
     columns: Option<usize>,
+    /// Whether remarks are printed: not with `--quiet`.
+    has_remarks: bool,
 }
 
 impl Page {
     pub(crate) fn new(columns: Option<usize>) -> Page {
-        Page { lines: Vec::new(), columns }
+        Page { lines: Vec::new(), columns, has_remarks: true }
+    }
+
+    /// The page for `--quiet`.
+    pub(crate) fn without_remarks(self) -> Page {
+        Page { has_remarks: false, ..self }
+    }
+
+    /// Whether remarks are printed.
+    pub(crate) fn has_remarks(&self) -> bool {
+        self.has_remarks
     }
 
     pub(crate) fn line(&mut self, line: impl Into<Line>) {
@@ -143,13 +155,13 @@ impl Page {
         self.line(Line::new());
     }
 
-    /// Columns to draw in: those of the terminal, else 100.
+    /// Columns to draw in: those at which lines are cut, else 100.
     pub(crate) fn columns(&self) -> usize {
         self.columns.unwrap_or(100)
     }
 
-    /// Whether the output is a terminal, where long lines are cut.
-    pub(crate) fn is_terminal(&self) -> bool {
+    /// Whether long lines are cut.
+    pub(crate) fn cuts_lines(&self) -> bool {
         self.columns.is_some()
     }
 

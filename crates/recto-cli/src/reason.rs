@@ -3,17 +3,39 @@
 use recto::OperationKind;
 use serde_json::Value;
 
-/// `DELETE · noise`, or `DELETE 1 entry` if the request has no reason. If all operations of a request
-/// share a reason, it is written once.
+/// Between the description of an operation and the reason that the caller gives.
+const SEPARATOR: &str = " · ";
+
+/// A description with a reason: `DELETE 1 entry · noise`.
+pub(crate) fn with_reason(description: &str, reason: &str) -> String {
+    format!("{description}{SEPARATOR}{reason}")
+}
+
+/// `DELETE 1 entry · noise`, `DELETE 1 entry` if the request has no reason, or `DELETE · noise` if a
+/// program gave a reason instead of the description. If all operations of a request share a reason, it is
+/// written once.
 pub(crate) fn version_title(operation: OperationKind, description: &str) -> String {
     match operation {
         OperationKind::Create => description.to_owned(),
         OperationKind::List => {
             let mut reasons: Vec<&str> = description.split("; ").collect();
             reasons.dedup();
-            with_operation(operation, &reasons.join("; "))
+            with_operation(operation, &with_shared_reason(&reasons))
         }
         operation => with_operation(operation, description),
+    }
+}
+
+/// The descriptions of several operations. A reason that all of them have follows the last one.
+fn with_shared_reason(descriptions: &[&str]) -> String {
+    let parts: Option<Vec<(&str, &str)>> =
+        descriptions.iter().map(|description| description.split_once(SEPARATOR)).collect();
+    match parts.as_deref() {
+        Some([(_, reason), others @ ..]) if others.iter().all(|(_, other)| other == reason) => {
+            let operations = parts.iter().flatten().map(|(operation, _)| *operation);
+            with_reason(&operations.collect::<Vec<_>>().join("; "), reason)
+        }
+        _ => descriptions.join("; "),
     }
 }
 
@@ -36,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_title_has_operation_and_reason_once() {
-        use OperationKind::{Clear, Create, Delete, List, Undo};
+        use OperationKind::{Clear, Create, Delete, Fit, List, Undo};
         for (operation, description, title) in [
             (Delete, "DELETE 1 entry", "DELETE 1 entry"),
             (Delete, "noise", "DELETE · noise"),
@@ -45,6 +67,13 @@ mod tests {
             (Create, "the conversation was created", "the conversation was created"),
             (List, "noise; noise; more", "LIST · noise; more"),
             (List, "DELETE 1 entry; FIT into 9 tokens", "DELETE 1 entry; FIT into 9 tokens"),
+            (Fit, "FIT into 9 tokens · budget", "FIT into 9 tokens · budget"),
+            (
+                List,
+                "DELETE 1 entry · noise; FIT into 9 tokens · noise",
+                "DELETE 1 entry; FIT into 9 tokens · noise",
+            ),
+            (List, "DELETE 1 entry · a; UNDO · b", "DELETE 1 entry · a; UNDO · b"),
         ] {
             assert_eq!(version_title(operation, description), title);
         }

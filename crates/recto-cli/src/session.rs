@@ -135,16 +135,6 @@ impl Session {
     }
 }
 
-/// Refuses a name that has another meaning: `@`.
-pub(crate) fn check_new_name(name: &str) -> Result<(), Failure> {
-    match name {
-        "@" => Err(Failure::Usage(
-            "@ means the last conversation used; choose another name".to_owned(),
-        )),
-        _ => Ok(()),
-    }
-}
-
 /// The conversations that match a text: the one with that id, else those whose name or id has it as
 /// a prefix.
 fn matching<'a>(all: &'a [ConversationInfo], wanted: &str) -> Vec<&'a ConversationInfo> {

@@ -40,7 +40,7 @@ impl Table {
                 cells.chain([self.headings[column].len()]).max().unwrap_or(0)
             })
             .collect();
-        if page.is_terminal() {
+        if page.cuts_lines() {
             self.narrow(&mut widths, page.columns());
         }
         for row in has_headings.then_some(&headings).into_iter().chain(&self.rows) {

@@ -44,7 +44,7 @@ impl Tool {
             let value = fields.as_ref().and_then(|fields| fields.get(name));
             let text = value.and_then(json::quoted).map(json::unescape);
             text.map(Cow::into_owned).ok_or_else(|| {
-                let reason = format!("a tool is an object with a {name}, which is a string");
+                let reason = format!("a tool is an object with the field {name}, a string");
                 Error::operation_field("tools", reason)
             })
         };

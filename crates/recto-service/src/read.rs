@@ -251,7 +251,7 @@ const MESSAGE_FIELDS: [&str; 4] = ["messages", "message", "summary", "data"];
 
 /// Refuses a name that is given twice in an operation, a query or a tool. The engine would use the last
 /// one. The field of the error starts with `path`, which may be empty.
-pub(crate) fn check_names(value: &RawValue, path: &str) -> Result<(), EngineError> {
+pub fn check_names(value: &RawValue, path: &str) -> Result<(), EngineError> {
     let text = value.get();
     if text.starts_with('[') {
         let items: Vec<&RawValue> = read(text)?;
@@ -276,7 +276,7 @@ pub(crate) fn check_names(value: &RawValue, path: &str) -> Result<(), EngineErro
         return Err(wrong(&inside(name), format!("{name} is given twice")));
     }
     fields.iter().try_for_each(|(name, value)| {
-        match value.get().starts_with('{') && !MESSAGE_FIELDS.contains(&&**name) {
+        match value.get().starts_with(['{', '[']) && !MESSAGE_FIELDS.contains(&&**name) {
             true => check_names(value, &inside(name)),
             false => Ok(()),
         }

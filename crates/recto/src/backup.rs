@@ -167,7 +167,10 @@ impl Recto {
             match report.faults.into_iter().next() {
                 Some(fault) => copying.skip(surveyed, fault),
                 None if self.has(&surveyed.tenant, row, &mut copying).await? => {}
-                None => copying.check_free(surveyed, row)?,
+                None => {
+                    crate::check_name(&row.name)?;
+                    copying.check_free(surveyed, row)?;
+                }
             }
             progress(Progress::new(verified, total * 2));
         }

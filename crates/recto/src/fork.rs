@@ -5,7 +5,7 @@ use recto_store::{Ancestor, CommitBody, CommitRow, ConversationId, Head, NewConv
 use tracing::Instrument;
 
 use crate::loaded::read_record;
-use crate::{Conversation, Error};
+use crate::{Conversation, Error, check_name};
 
 impl Conversation {
     /// Forks the conversation at a version. The fork has the same log and history up to that version,
@@ -17,6 +17,7 @@ impl Conversation {
     }
 
     async fn fork_at(&self, name: &str, at: Version) -> Result<Conversation, Error> {
+        check_name(name)?;
         let loaded = self.reading_at(at).await?;
         let current = loaded.conversation.version();
         if at > current {

@@ -88,6 +88,7 @@ mod holder;
 #[cfg(feature = "format")]
 mod import;
 mod loaded;
+mod name;
 mod open_slots;
 mod packing;
 mod policy;
@@ -138,6 +139,7 @@ pub use self::erase::Receipt;
 pub use self::error::Error;
 #[cfg(feature = "format")]
 pub use self::import::{CancelFlag, Import, ImportOptions, Imported, ImportedTranscript, Naming};
+pub use self::name::check_name;
 pub use self::policy::{Compression, Policy};
 pub use self::progress::{Progress, ProgressFn};
 pub use self::prune::{Keep, Pruned};

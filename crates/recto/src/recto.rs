@@ -14,7 +14,7 @@ use crate::commit::{entries_of, words};
 use crate::conversation::Creation;
 use crate::loaded::LoadedConversation;
 use crate::open_slots::OpenSlots;
-use crate::{Clock, Conversation, Error, engine};
+use crate::{Clock, Conversation, Error, check_name, engine};
 
 /// Options of [`Recto::open_with`].
 #[derive(Clone, Debug)]
@@ -180,6 +180,7 @@ impl Recto {
         settings: Settings,
         messages: &[Message],
     ) -> Result<Conversation, Error> {
+        check_name(name)?;
         let now = self.shared.clock.now();
         let conversation = engine::Conversation::with_messages(settings, messages, now)?;
         let conversation = PartialConversation::from(conversation);
@@ -280,6 +281,7 @@ impl Recto {
 
     /// Renames a conversation.
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        check_name(to)?;
         Ok(self.shared.store.rename(&self.tenant, from, to).await?)
     }
 

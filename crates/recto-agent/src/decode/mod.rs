@@ -8,6 +8,8 @@ mod anthropic;
 mod openai_chat;
 mod openai_responses;
 
+use std::borrow::Cow;
+
 use recto_format::Target;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -40,6 +42,38 @@ pub(crate) fn decoder(target: Target) -> Option<Box<dyn Decoder>> {
         Target::Anthropic => Some(Box::new(anthropic::Messages::default())),
         _ => None,
     }
+}
+
+/// Replaces escapes of lone surrogates in JSON by U+FFFD. They are not Unicode text, so no answer could
+/// contain them; some servers send them where a reply is cut inside a character.
+pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\ud") && !json.contains("\\uD") {
+        return Cow::Borrowed(json);
+    }
+    let code = |text: &str| {
+        let digits = text.strip_prefix("\\u")?.get(..4)?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let (mut repaired, mut rest) = (String::with_capacity(json.len()), json);
+    while let Some(at) = rest.find('\\') {
+        repaired.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let second = rest.get(6..).and_then(code);
+        let len = match (code(rest), second) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                repaired.push_str("\\ufffd");
+                rest = &rest[6..];
+                continue;
+            }
+            // A backslash and the character after it, which may be a backslash too.
+            _ => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        repaired.push_str(&rest[..len]);
+        rest = &rest[len..];
+    }
+    repaired.push_str(rest);
+    Cow::Owned(repaired)
 }
 
 /// Parses JSON of the provider.
@@ -115,5 +149,26 @@ impl OpenCall {
     /// Whether the input is complete: valid JSON or empty.
     pub(crate) fn is_complete(&self) -> bool {
         self.input.trim().is_empty() || recto::engine::json::value(&self.input).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lone_surrogates_are_replaced() {
+        for (json, repaired) in [
+            (r#""a\ud800""#, r#""a\ufffd""#),
+            (r#""\udc00\ud83d\ude00\uD83D\n""#, r#""\ufffd\ud83d\ude00\ufffd\n""#),
+            (r#""\ud800\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            // An escaped backslash before `ud800`: the input of a tool call, as text.
+            (r#""{\"a\":\"\\ud800\"}""#, r#""{\"a\":\"\\ud800\"}""#),
+            (r#""\ud8"#, r#""\ud8"#),
+            (r#""\uD8é0""#, r#""\uD8é0""#),
+            (r#""\u00e9 中\""#, r#""\u00e9 中\""#),
+        ] {
+            assert_eq!(without_lone_surrogates(json), repaired, "{json}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use sse_stream::SseByteStream;
 
 use super::message::{self, Incoming, McpError, Protocol};
-use crate::web_client::{client, error_chain};
+use crate::web_client::{check_plain_http, client, error_chain};
 use crate::{Secret, http_error};
 
 /// Maximum time to establish a connection.
@@ -37,7 +37,9 @@ impl HttpConnection {
         url: &str,
         headers: &[(String, Secret)],
         max_message_bytes: usize,
+        allow_http: bool,
     ) -> Result<HttpConnection, McpError> {
+        check_plain_http(url, !headers.is_empty(), allow_http).map_err(McpError::Invalid)?;
         let given = headers.iter().map(|(name, value)| (name.as_str(), value));
         let client = client(url, given, CONNECT_TIMEOUT).map_err(McpError::Invalid)?;
         Ok(HttpConnection {

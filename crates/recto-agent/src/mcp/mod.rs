@@ -65,6 +65,9 @@ pub struct McpServer {
     pub max_output_bytes: usize,
     /// Maximum size of a message of the server in bytes. Default: 16 MiB.
     pub max_message_bytes: usize,
+    /// Whether headers and a password in the URL may be sent over plain HTTP to a host that is not this
+    /// machine. Default: false; such a server is refused.
+    pub allow_http: bool,
 }
 
 /// The address of an MCP server.
@@ -137,6 +140,7 @@ impl McpServer {
             call_timeout: Duration::from_secs(60),
             max_output_bytes: 64 << 10,
             max_message_bytes: 16 << 20,
+            allow_http: false,
         }
     }
 
@@ -243,13 +247,13 @@ impl Connection {
 
 impl Server {
     fn start(&self) -> Result<Arc<Connection>, McpError> {
-        let max_bytes = self.settings.max_message_bytes;
+        let McpServer { max_message_bytes: max_bytes, allow_http, .. } = self.settings;
         Ok(Arc::new(match &self.settings.address {
             McpAddress::Program { program, arguments, variables } => Connection::Process(
                 ProcessConnection::start(program, arguments, variables, max_bytes)?,
             ),
             McpAddress::Url { url, headers } => {
-                Connection::Http(HttpConnection::new(url, headers, max_bytes)?)
+                Connection::Http(HttpConnection::new(url, headers, max_bytes, allow_http)?)
             }
         }))
     }

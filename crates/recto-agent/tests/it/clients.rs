@@ -197,3 +197,21 @@ async fn an_answer_that_is_too_long_is_cut() {
     assert!(error.to_string().contains("longer than 50000 bytes"), "{error}");
     assert!(error.partial.is_some());
 }
+
+#[tokio::test]
+async fn a_lone_surrogate_in_a_reply_is_replaced_and_the_reply_is_complete() {
+    let broken = Says::text("before § behind");
+    for target in TARGETS {
+        let events = broken.events(target).replace('§', r"\ud800");
+        let server = ModelServer::playing([HttpReply::stream(events)]);
+        let streamed = ask(&model(target, &server)).await;
+        let body = broken.whole_body(target).replace('§', r"\udfff");
+        let server = ModelServer::playing([HttpReply::json(200, body)]);
+        let endpoint = endpoint(&server).without_streaming();
+        let whole = ask(&HttpModel::new(target, endpoint).unwrap()).await;
+        for reply in [streamed, whole] {
+            assert_eq!(reply.text(), "before \u{fffd} behind", "{target}");
+            assert_eq!(reply.finish, Finish::Stop, "{target}");
+        }
+    }
+}

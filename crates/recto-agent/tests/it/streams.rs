@@ -36,12 +36,16 @@ impl Says {
     }
 
     pub(crate) fn whole(&self, target: Target) -> Reply {
+        Reply::json(200, self.whole_body(target))
+    }
+
+    pub(crate) fn whole_body(&self, target: Target) -> String {
         let body = match target {
             Target::OpenAiChat => self.chat_whole(),
             Target::OpenAiResponses => self.response("completed"),
             _ => self.anthropic_whole(),
         };
-        Reply::json(200, body.to_string())
+        body.to_string()
     }
 
     /// The events as they go over the line.

@@ -64,7 +64,7 @@ pub(crate) struct ChangeArguments {
     #[arg(long, value_name = "KEY", conflicts_with = "dry_run")]
     key: Option<String>,
 
-    /// Reason, which is stored with the version and shown by `log` and `blame`
+    /// Reason, which is stored after the description of the operation; `log` and `blame` show it
     #[arg(long, value_name = "REASON", alias = "because")]
     reason: Option<String>,
 }
@@ -93,12 +93,7 @@ impl ChangeArguments {
         operation: impl Into<Operation>,
         context: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        let operation: Operation = operation.into();
-        let step = match self.reason.clone() {
-            Some(reason) => operation.reason(reason),
-            None => Step::from(operation),
-        };
-        self.perform(step.into(), context)
+        self.perform(Step::from(operation.into()).into(), context)
     }
 
     /// Applies a request, or previews it with `--dry-run`.
@@ -118,8 +113,11 @@ impl ChangeArguments {
         mut request: Request,
         context: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        if let (Some(reason), [step]) = (&self.reason, &mut *request.steps) {
-            step.reason.get_or_insert_with(|| reason.clone());
+        if let Some(reason) = &self.reason {
+            for step in &mut request.steps {
+                let described = step.reason.take().unwrap_or_else(|| step.operation.describe());
+                step.reason = Some(reason::with_reason(&described, reason));
+            }
         }
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
@@ -130,12 +128,16 @@ impl ChangeArguments {
         let operations: Vec<&str> =
             request.steps.iter().map(|step| step.operation.kind().as_str()).collect();
         let title = operations.join(", ");
+        let starts_batch = matches!(
+            request.steps.last().map(|step| &step.operation),
+            Some(Operation::BatchStart(_))
+        );
         if self.dry_run {
             let handle = named.handle.inner();
             let preview = session.recto.wait(handle.preview_with(request, write))?;
             let change =
                 preview_change(&session, named, title, preview, None, &self.plan, context)?;
-            return context.print(&change);
+            return context.print(&Change { starts_batch, ..change });
         }
         let outcome = named.handle.apply_with(request, write)?;
         let title = match outcome.changed {
@@ -146,7 +148,8 @@ impl ChangeArguments {
             }
             false => title,
         };
-        context.print(&Change::new(named.name, title, &outcome, None))
+        let change = Change::new(named.name, title, &outcome, None);
+        context.print(&Change { starts_batch, ..change })
     }
 }
 
@@ -214,6 +217,9 @@ pub(crate) struct Change {
     cache_plan: CachePlan,
     #[serde(skip)]
     title: String,
+    /// Whether the request ends with `BATCH_START`.
+    #[serde(skip)]
+    starts_batch: bool,
 }
 
 /// The part of the view that a prompt cache can still use.
@@ -249,7 +255,8 @@ impl Change {
         };
         let dry_run = diff.is_some();
         let outcome = outcome.clone();
-        Change { conversation, dry_run, outcome, diff, cache_plan, title }
+        let starts_batch = false;
+        Change { conversation, dry_run, outcome, diff, cache_plan, title, starts_batch }
     }
 }
 
@@ -293,6 +300,12 @@ impl CommandResult for Change {
             let anew = counted(read_anew.tokens, "token");
             let same = counted(reused.tokens, "token");
             field("prefix", format!("{same} unchanged, {anew} after it read again"));
+        }
+        if self.starts_batch {
+            let batch = outcome.stats().current_batch_index;
+            let before = batch.0.saturating_sub(1);
+            let text = format!("{batch}; `recto batch end` returns to batch {before}");
+            page.line(Line::new().styled(FAINT, format!("{:<9}", "batch")).text(text));
         }
         if let Some(plan) = plan {
             plan.show(page);

@@ -19,6 +19,7 @@ use self::signals::Signals;
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::numbers::counted;
 use crate::page::{FAINT, Line, NOTE};
 use crate::session::{NamedConversation, Session};
 
@@ -32,7 +33,7 @@ use crate::session::{NamedConversation, Session};
 #[command(after_help = "\
 The configuration is a JSON file; all fields are optional:
   {\"provider\": \"anthropic\", \"model\": \"claude-sonnet-4-5\", \"baseUrl\": \"https://…/v1\",
-   \"keyVariable\": \"ANTHROPIC_API_KEY\", \"fields\": {\"max_tokens\": 1024}, \"lookBack\": true,
+   \"keyVariable\": \"ANTHROPIC_API_KEY\", \"allowHttp\": false, \"fields\": {\"max_tokens\": 1024}, \"lookBack\": true,
    \"tools\": [{\"name\": \"disk\", \"description\": \"How full the disks are.\", \"command\": [\"df\", \"-h\"],
               \"input_schema\": {\"type\": \"object\"}, \"timeout\": 10, \"variables\": []}],
    \"mcpServers\": {\"files\": {\"command\": \"mcp-server-filesystem\", \"args\": [\"/srv\"], \"env\": {}},
@@ -40,7 +41,7 @@ The configuration is a JSON file; all fields are optional:
 A tool\'s command receives its input as one line of JSON on standard input; its output is the result.
 Default for \"timeout\": 60 seconds. MCP servers run until the chat ends; their tools are named files__read,
 wiki__search. A tool or server sees HOME, PATH and a few other variables, its \"env\", and the variables
-listed in \"variables\"; it does not see your keys. \"horizon\": 10 delays a compression whose cost (the
+listed in \"variables\"; it cannot read your keys. \"horizon\": 10 delays a compression whose cost (the
 provider\'s cache is lost) exceeds its savings over ten turns.
 
 Examples:
@@ -95,6 +96,8 @@ enum Streamed {
 impl Chat {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let message = self.message.as_deref().map(message).transpose()?;
+        // Dropped last, after the tools.
+        let _programs = Programs::isolate(context);
         let configuration = Configuration::read(&self.model, context)?;
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
@@ -116,6 +119,10 @@ impl Chat {
         if configuration.look_back {
             agent = agent.history_tools();
         }
+        note_tools_without_program(&agent, &session, context)?;
+        if message.is_some() {
+            note_unanswered(&agent, &session, context)?;
+        }
         let mut result =
             ChatResult { conversation: named.name.clone(), version: 0, answers: Vec::new() };
         let chat = ChatSession { agent, session: &session, signals };
@@ -135,10 +142,78 @@ impl Chat {
     }
 }
 
+/// The programs that the chat starts, if it has the process for itself. Dropping it kills those that
+/// still run.
+struct Programs {
+    are_isolated: bool,
+}
+
+impl Programs {
+    /// Hides the keys in the memory of this process from programs.
+    fn isolate(context: &Context<'_>) -> Programs {
+        let are_isolated = context.environment.owns_process;
+        if are_isolated {
+            recto_agent::isolate_programs();
+        }
+        Programs { are_isolated }
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        if self.are_isolated {
+            recto_agent::kill_programs();
+        }
+    }
+}
+
 /// A message of the user. A text of only white space is an empty message, which is an error.
 fn message(text: &str) -> Result<Message, Failure> {
     let text = if text.trim().is_empty() { "" } else { text };
     Ok(Message::new(Role::User, text)?)
+}
+
+/// Tells which tools of the conversation have no program in this chat, so that calls of them fail.
+fn note_tools_without_program(
+    agent: &Agent,
+    session: &Session,
+    context: &mut Context<'_>,
+) -> Result<(), Failure> {
+    if agent.has_tools() {
+        return Ok(()); // they replace the tools of the conversation
+    }
+    let tools = session.recto.wait(agent.conversation().tools())?;
+    if tools.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = tools.iter().map(recto::Tool::name).collect();
+    let text = format!(
+        "the tools of the conversation are offered, but have no program here, so calls of them fail: \
+         {}; --config names programs, `recto settings --no-tools` removes the tools",
+        names.join(", ")
+    );
+    context.output.note(&Line::wrapping().styled(NOTE, "note: ").text(text), context.environment)
+}
+
+/// Tells how many messages of the user before a new one have no answer: those of failed calls are sent
+/// again.
+fn note_unanswered(
+    agent: &Agent,
+    session: &Session,
+    context: &mut Context<'_>,
+) -> Result<(), Failure> {
+    let entries = session.recto.wait(agent.conversation().messages())?;
+    let unanswered = entries.iter().rev().take_while(|entry| entry.message.role() == Role::User);
+    let count = unanswered.count() as u64;
+    if count == 0 {
+        return Ok(());
+    }
+    let text = format!(
+        "{} without an answer before this one, sent too; `recto chat --again` asks for an answer \
+         without a new message, `recto truncate --remove-last {count}` hides them",
+        counted(count, "message")
+    );
+    context.output.note(&Line::wrapping().styled(NOTE, "note: ").text(text), context.environment)
 }
 
 type Started = Result<(Vec<McpTool>, Vec<String>), recto_agent::Error>;

@@ -6,18 +6,17 @@ use std::path::Path;
 use clap::Args;
 use recto_format::Format;
 use recto_service::{
-    At, Export as ExportRequest, ExportOptions, Exported, Scope, ShownRemark, TranscriptFormat,
-    TrueOr,
+    At, Export as ExportRequest, ExportOptions, Exported, Scope, TranscriptFormat, TrueOr,
 };
 
-use super::import::show_remarks;
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{VersionArgument, bytes, counted};
 use crate::output::CommandResult;
-use crate::page::{Line, NOTE, Page, STRONG};
+use crate::page::{Line, Page, STRONG};
 use crate::provider::format_parser;
+use crate::remarks::remark_lines;
 
 /// Write a conversation as a transcript.
 ///
@@ -78,8 +77,8 @@ impl Export {
         let is_shown = self.output == "-";
         if is_shown && !context.output.is_json() {
             context.output.document(&text, context.environment)?;
-            for remark in &exported.remarks {
-                context.output.note(&remark_line(remark), context.environment)?;
+            for line in remark_lines(&exported.remarks, "message") {
+                context.output.note(&line, context.environment)?;
             }
             return Ok(context.environment.errors.flush()?);
         }
@@ -98,16 +97,11 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// A line about content that the format cannot represent. The number is that of the message.
-fn remark_line(remark: &ShownRemark) -> Line {
-    let ShownRemark { line, field, message } = remark;
-    let field = if field.is_empty() { String::new() } else { format!(", {field}") };
-    Line::wrapping().styled(NOTE, format!("message {line}{field}")).text(": ").text(message)
-}
-
 impl CommandResult for Exported {
     fn show(&self, page: &mut Page) {
-        show_remarks(&self.remarks, page);
+        if page.has_remarks() {
+            remark_lines(&self.remarks, "message").into_iter().for_each(|line| page.line(line));
+        }
         let count = counted(self.messages as u64, "message");
         let line = Line::new().text(format!("{count} of ")).styled(STRONG, &self.conversation);
         let file = self.file.as_deref().unwrap_or("-");

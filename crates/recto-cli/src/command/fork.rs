@@ -9,7 +9,6 @@ use crate::failure::Failure;
 use crate::numbers::VersionArgument;
 use crate::output::CommandResult;
 use crate::page::{Line, Page, STRONG};
-use crate::session::check_new_name;
 
 /// Fork a conversation at a version, without copying messages.
 #[derive(Args, Debug)]
@@ -32,7 +31,7 @@ pub(crate) struct Fork {
 
 impl Fork {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
-        check_new_name(&self.name)?;
+        recto::check_name(&self.name)?;
         let session = context.session()?;
         let from = session.conversation(&self.of.conversation)?;
         let at = self.at.unwrap_or(VersionArgument::Back(0)).from(from.handle.version()?)?;

@@ -11,23 +11,29 @@ use serde::Serialize;
 use super::show::Select;
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
-use crate::entry_line::{EntryLine as _, ShownEntry, text_of};
+use crate::entry_line::{
+    EntryLine as _, ShownEntry, heading, position_column, position_heading, text_of,
+};
 use crate::failure::Failure;
 use crate::numbers::counted;
 use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page, STRONG};
+use crate::printable;
 use crate::session::{NamedConversation, Session};
 
 /// Find messages that contain a text.
 ///
 /// Searches the view, with --all the log, with --everywhere all conversations.
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "search",
+    after_help = "\
 Examples:
   recto grep 'no answer'
   recto grep -i error --at now-3
   recto grep --all timeout --role tool
-  recto grep --everywhere 'timeout gateway'    # whole words, in all conversations")]
+  recto grep --everywhere 'timeout gateway'    # whole words, in all conversations"
+)]
 pub(crate) struct Grep {
     /// Text to find; case matters unless -i is given
     text: String,
@@ -140,6 +146,12 @@ struct Found {
     is_everything: bool,
 }
 
+/// Column at which the text of a message starts: marks may move it further.
+const TEXT_COLUMN: usize = 40;
+
+/// Width at which the names of conversations are cut.
+const MAX_NAME_WIDTH: usize = 30;
+
 #[derive(Serialize)]
 struct Hit {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,16 +162,29 @@ struct Hit {
 
 impl CommandResult for Found {
     fn show(&self, page: &mut Page) {
+        let names = self.hits.iter().filter_map(|hit| hit.conversation.as_deref());
+        let width = names.map(|name| printable::width(&printable::escaped(name))).max();
+        let width = width.map(|width| width.clamp("conversation".len(), MAX_NAME_WIDTH));
+        if !self.hits.is_empty() {
+            page.line(heading(&match width {
+                Some(width) => format!("{:<width$} ", "conversation"),
+                None => position_heading(),
+            }));
+        }
         for Hit { conversation, entry } in &self.hits {
-            if let Some(conversation) = conversation {
-                let line = entry.line((STRONG, &format!("{conversation} ")), &self.words, page);
+            if let (Some(conversation), Some(width)) = (conversation, width) {
+                let name = printable::one_line(conversation, width);
+                let space = " ".repeat((width + 1).saturating_sub(printable::width(&name)));
+                let line = entry.line((STRONG, &format!("{name}{space}")), &self.words, page);
                 page.line(line);
                 continue;
             }
-            let place = entry.position.map_or("hidden".into(), |position| position.to_string());
-            let lead = format!("{place:>6}");
-            let shown = match page.is_terminal() {
-                true => ShownEntry { message: around(entry, &self.words), ..entry.clone() },
+            let lead = position_column(entry);
+            let shown = match page.cuts_lines() {
+                true => ShownEntry {
+                    message: around(entry, &self.words, page.columns()),
+                    ..entry.clone()
+                },
                 false => entry.clone(),
             };
             let line = shown.line((Style::new(), &lead), &self.words, page);
@@ -175,8 +200,12 @@ impl CommandResult for Found {
 }
 
 /// The message; if the first hit is far inside, its text starts shortly before it.
-fn around(entry: &ShownEntry, words: &[String]) -> recto::Message {
+fn around(entry: &ShownEntry, words: &[String], columns: usize) -> recto::Message {
     let text = text_of(&entry.message);
+    // The text starts after the columns with figures.
+    if printable::width(&printable::escaped(&text)) + TEXT_COLUMN <= columns {
+        return entry.message.clone();
+    }
     let first = words.iter().filter_map(|word| text.find(word.as_str())).min().unwrap_or(0);
     if first <= 40 {
         return entry.message.clone();

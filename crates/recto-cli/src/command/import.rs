@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::counted;
+use crate::numbers::{counted, grouped};
 use crate::output::CommandResult;
-use crate::page::{FAINT, Line, NOTE, Page, STRONG};
+use crate::page::{FAINT, Line, Page, STRONG};
 use crate::provider::format_parser;
-use crate::session::check_new_name;
+use crate::remarks::remark_lines;
 use crate::table::Table;
 use crate::transcript::TranscriptInput;
 
@@ -69,7 +69,7 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
-        self.name.as_deref().map_or(Ok(()), check_new_name)?;
+        self.name.as_deref().map_or(Ok(()), recto::check_name)?;
         let mut settings = Settings::default();
         if let Some(counter) = &self.counter {
             settings.counter = counter_named(counter)?;
@@ -223,12 +223,12 @@ struct ImportResult {
 impl CommandResult for ImportResult {
     fn show(&self, page: &mut Page) {
         let plain = Style::new();
-        let mut table = Table::new(&["", ">", ">", ""]);
+        let mut table = Table::new(&["conversation", ">messages", ">version", ""]);
         for imported in &self.conversations {
             let fork = imported.fork_of.as_ref();
             table.row([
                 (STRONG, imported.conversation.clone()),
-                (plain, counted(u64::from(imported.messages), "message")),
+                (plain, grouped(u64::from(imported.messages))),
                 (plain, format!("v{}", imported.version)),
                 (
                     FAINT,
@@ -239,21 +239,11 @@ impl CommandResult for ImportResult {
             ]);
         }
         table.show(page);
-        show_remarks(&self.remarks, page);
+        if page.has_remarks() {
+            remark_lines(&self.remarks, "line").into_iter().for_each(|line| page.line(line));
+        }
         let count = counted(self.conversations.len() as u64, "conversation");
         let done = if self.dry_run { "would be imported" } else { "imported" };
         page.line(Line::new().styled(FAINT, format!("{count} {done} from {}", self.format)));
-    }
-}
-
-/// Writes one line per remark.
-pub(super) fn show_remarks(remarks: &[ShownRemark], page: &mut Page) {
-    for ShownRemark { line, field, message } in remarks {
-        let place = match (line, &**field) {
-            (0, field) => field.to_owned(),
-            (line, "") => format!("line {line}"),
-            (line, field) => format!("line {line}, {field}"),
-        };
-        page.line(Line::wrapping().styled(NOTE, place).text(": ").text(message));
     }
 }

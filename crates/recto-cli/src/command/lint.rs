@@ -110,7 +110,8 @@ impl CommandResult for Findings {
     fn show(&self, page: &mut Page) {
         let plain = Style::new();
         if !self.findings.is_empty() {
-            let mut table = Table::new(&["", ">at", ">entry", "rule", "what is wrong"]);
+            let mut table =
+                Table::new(&["severity", ">position", ">entry", "rule", "what is wrong"]);
             let mut rules: Vec<&Rule> = Vec::new();
             for finding in &self.findings {
                 let rule = finding.rule;

@@ -77,7 +77,7 @@ impl CommandResult for Versions {
             };
             let (mut left, short) = (left("message", "token"), left("msg", "tok"));
             let mut shown = title.clone();
-            if page.is_terminal() {
+            if page.cuts_lines() {
                 // If the line is too long, the units are abbreviated first, then the title is cut.
                 let room = |left: &str| {
                     page.columns().saturating_sub(line.width() + printable::width(left))

@@ -1,7 +1,7 @@
 //! `recto new`: creates a conversation.
 
 use clap::Args;
-use recto::{Policy, Settings, Tool};
+use recto::{Policy, Settings};
 use recto_service::counter_named;
 use serde::Serialize;
 
@@ -10,11 +10,14 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::CommandResult;
 use crate::page::{Line, Page, STRONG};
-use crate::session::check_new_name;
+use crate::tool_input::read_tools;
 
 /// Create a conversation.
 #[derive(Args, Debug)]
 #[command(after_help = "\
+The file of --tools is a list such as [{\"name\": \"ls\", \"description\": \"List a folder.\",
+\"input_schema\": {\"type\": \"object\"}}]; the forms of OpenAI, Anthropic, Gemini and MCP are accepted too.
+
 Examples:
   recto new support
   recto new support --counter approx --tools tools.json
@@ -31,7 +34,7 @@ pub(crate) struct New {
     #[arg(long, value_name = "TOKENS")]
     media_tokens: Option<u64>,
 
-    /// File with the tools that the model may call, as a JSON list; - for standard input
+    /// File with the tools that the model may call, as JSON; - for standard input
     #[arg(long, value_name = "FILE")]
     tools: Option<String>,
 
@@ -45,7 +48,7 @@ pub(crate) struct New {
 
 impl New {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
-        check_new_name(&self.name)?;
+        recto::check_name(&self.name)?;
         let mut settings = Settings::default();
         if let Some(counter) = &self.counter {
             settings.counter = counter_named(counter)?;
@@ -54,7 +57,7 @@ impl New {
             settings.media_tokens = tokens;
         }
         if let Some(file) = &self.tools {
-            settings.tools = Tool::list_from_json(&context.read(file)?)?;
+            settings.tools = read_tools(&context.read(file)?)?;
         }
         if let Some(heading) = self.heading {
             settings.heading = heading;

@@ -7,7 +7,6 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::CommandResult;
 use crate::page::{Line, Page, STRONG};
-use crate::session::check_new_name;
 
 /// Rename a conversation.
 #[derive(Args, Debug)]
@@ -28,7 +27,7 @@ pub(crate) struct Rename {
 
 impl Rename {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
-        check_new_name(&self.to)?;
+        recto::check_name(&self.to)?;
         let session = context.session()?;
         let from = session.name_of(&self.conversation)?;
         let Rename { to, dry_run, .. } = self;

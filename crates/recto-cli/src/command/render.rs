@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::numbers::{VersionArgument, runs};
 use crate::page::{BAD, Line, NOTE};
 use crate::provider::{ProviderArguments, sent_at};
+use crate::remarks::{groups, ranges, times};
 
 /// Render the view as a provider request, with repairs.
 ///
@@ -84,12 +85,16 @@ impl Render {
             };
             return context.output.json(&document, context.environment);
         }
-        for finding in sent.findings(&rendered.findings) {
-            let ShownFinding { rule, index, message, repair, entry, .. } = finding;
+        let findings = sent.findings(&rendered.findings);
+        for ((rule, message, repair), group) in
+            groups(&findings, |finding| (finding.rule, &*finding.message, finding.repair))
+        {
+            let entries = ranges(group.iter().map(|finding| u64::from(finding.entry)), "#");
             let line = Line::wrapping()
-                .styled(NOTE, format!("#{entry} at {index}"))
+                .styled(NOTE, entries)
                 .text(format!(": {message}; {rule}: "))
-                .text(repair);
+                .text(repair)
+                .text(times(group.len()));
             context.output.note(&line, context.environment)?;
         }
         for RenderWarning { indices, message, .. } in &warnings {

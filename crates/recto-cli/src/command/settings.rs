@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
 use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page};
+use crate::tool_input::read_tools;
 
 /// Show or change tools, token limit and compression.
 ///
@@ -21,6 +22,9 @@ use crate::page::{FAINT, Line, Page};
 /// in the log.
 #[derive(Args, Debug)]
 #[command(after_help = "\
+The file of --tools is a list such as [{\"name\": \"ls\", \"description\": \"List a folder.\",
+\"input_schema\": {\"type\": \"object\"}}]; the forms of OpenAI, Anthropic, Gemini and MCP are accepted too.
+
 Examples:
   recto settings
   recto settings --tools tools.json --dry-run
@@ -32,7 +36,7 @@ pub(crate) struct Settings {
     #[command(flatten)]
     of: ConversationArgument,
 
-    /// File with the tools that the model may call, as a JSON list; - for standard input
+    /// File with the tools that the model may call, as JSON; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "no_tools")]
     tools: Option<String>,
 
@@ -104,7 +108,7 @@ impl Settings {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         self.plan.check(self.dry_run)?;
         let tools = match (&self.tools, self.no_tools) {
-            (Some(file), _) => Some(Tool::list_from_json(&context.read(file)?)?),
+            (Some(file), _) => Some(read_tools(&context.read(file)?)?),
             (None, true) => Some(Vec::new()),
             (None, false) => None,
         };

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use anstyle::Style;
 use clap::Args;
-use recto::{BatchIndex, LogIndex, Moment, Pick, Query, Role};
+use recto::{BatchIndex, Blame, LogIndex, Moment, Pick, Query, Role};
 use recto_agent::ConversationExt as _;
 use recto_service::{entries_of, with_marks};
 use serde::Serialize;
@@ -12,14 +12,14 @@ use serde::Serialize;
 use super::change::clear::scope;
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
-use crate::entry_line::{EntryLine as _, ShownEntry};
+use crate::entry_line::{EntryLine as _, ShownEntry, heading, position_column, position_heading};
 use crate::failure::Failure;
 use crate::message_input::{role_parser, role_set};
 use crate::numbers::{EntryRange, PositionRange, VersionArgument, counted};
 use crate::output::CommandResult;
-use crate::page::{FAINT, Line, Page};
+use crate::page::{BAD, FAINT, Line, Page};
 use crate::session::{NamedConversation, Session};
-use crate::time;
+use crate::{reason, time};
 
 /// Show the messages that the model reads.
 ///
@@ -32,6 +32,7 @@ Examples:
   recto show 4                                 # log entry 4 in full, visible or hidden
   recto show --full --role user
   recto show --all --contains 'no answer'      # also hidden messages
+  recto show --hidden                          # hidden messages, and why they are hidden
   recto show --at 12                           # the view at version 12
   recto show --since 2h --json
   recto show --call 3                          # the exact request of a model call")]
@@ -57,12 +58,12 @@ pub(crate) struct Show {
     #[arg(long, value_name = "START..END")]
     range: Option<PositionRange>,
 
-    /// Print messages in full
-    #[arg(long)]
-    full: bool,
+    /// Show hidden messages only, each with the version, the operation and the reason that hid it
+    #[arg(long, conflicts_with_all = ["all", "at", "batch", "call", "entries"])]
+    hidden: bool,
 
     /// Print the exact request of this model call; `recto log --calls` lists the calls
-    #[arg(long, value_name = "CALL", conflicts_with_all = ["first", "last", "range", "full", "at", "batch"])]
+    #[arg(long, value_name = "CALL", conflicts_with_all = ["first", "last", "range", "at", "batch"])]
     call: Option<u64>,
 }
 
@@ -76,7 +77,7 @@ pub(crate) struct Select {
     #[arg(long, value_name = "ROLE", value_parser = role_parser())]
     role: Vec<Role>,
     /// Text that a message contains; if repeated, at least one of them
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", aliases = ["keyword", "keywords"])]
     pub(crate) contains: Vec<String>,
     /// Text that no message contains; can be repeated
     #[arg(long, value_name = "TEXT")]
@@ -133,11 +134,25 @@ impl Show {
             (_, _, Some(stretch)) => Pick::Range(stretch.0),
             _ => Pick::All,
         };
-        let query = self.select.query(pick, &named)?;
-        let (entries, is_whole) = match self.entries.is_empty() {
-            true => (found(&session, &named, &query)?, self.full),
-            false => (listed(&session, &named, &EntryRange::all(&self.entries))?, true),
+        let mut query =
+            self.select.query(if self.hidden { Pick::All } else { pick.clone() }, &named)?;
+        if self.hidden {
+            query.scope = scope(true);
+        }
+        let is_whole = context.general.full || !self.entries.is_empty();
+        let mut entries = match self.entries.is_empty() {
+            true => found(&session, &named, &query)?,
+            false => listed(&session, &named, &EntryRange::all(&self.entries))?,
         };
+        let mut hidden_by = Vec::new();
+        if self.hidden {
+            entries.retain(|entry| entry.position.is_none());
+            pick_from(&mut entries, &pick);
+            for entry in &entries {
+                let history = session.recto.wait(named.handle.inner().blame(entry.index))?;
+                hidden_by.push(history.into_iter().next_back());
+            }
+        }
         let version = match query.moment {
             Moment::Version(version) => version,
             _ => named.handle.version()?,
@@ -147,6 +162,7 @@ impl Show {
             version: version.0,
             tokens: entries.iter().map(|entry| entry.tokens).sum(),
             messages: entries,
+            hidden_by,
             is_whole,
             words: self.select.contains,
         };
@@ -201,13 +217,42 @@ fn listed(
     Ok(with_marks(named.handle.entries(indices)?, &marks))
 }
 
+/// The part of a list that is picked.
+fn pick_from(entries: &mut Vec<ShownEntry>, pick: &Pick) {
+    let len = entries.len();
+    let kept = match pick {
+        Pick::First(count) => 0..(*count).min(len),
+        Pick::Last(count) => len.saturating_sub(*count)..len,
+        Pick::Range(range) => range.start.min(len)..range.end.min(len),
+        _ => 0..len,
+    };
+    entries.truncate(kept.end.max(kept.start));
+    entries.drain(..kept.start);
+}
+
+/// The request that hid an entry.
+fn hidden_by_line(blame: Option<&Blame>) -> Line {
+    let line = Line::wrapping().text(" ".repeat(9));
+    match blame {
+        None => line.styled(FAINT, "it is not known which version hid it"),
+        Some(blame) => line
+            .styled(BAD, format!("hidden by v{} ", blame.version))
+            .text(reason::version_title(blame.operation, &blame.description))
+            .styled(FAINT, format!("  {}", time::shown(blame.timestamp))),
+    }
+}
+
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Messages {
     pub(crate) conversation: String,
     pub(crate) version: u32,
     /// The sum over the messages.
     pub(crate) tokens: u64,
     pub(crate) messages: Vec<ShownEntry>,
+    /// With `--hidden`: the request that hid each message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hidden_by: Vec<Option<Blame>>,
     #[serde(skip)]
     pub(crate) is_whole: bool,
     #[serde(skip)]
@@ -224,9 +269,14 @@ impl CommandResult for Messages {
                 entry.show_whole(&self.words, page);
                 continue;
             }
-            let place = entry.position.map_or("hidden".into(), |position| position.to_string());
-            let line = entry.line((Style::new(), &format!("{place:>6}")), &self.words, page);
+            if number == 0 {
+                page.line(heading(&position_heading()));
+            }
+            let line = entry.line((Style::new(), &position_column(entry)), &self.words, page);
             page.line(line);
+            if let Some(hidden_by) = self.hidden_by.get(number) {
+                page.line(hidden_by_line(hidden_by.as_ref()));
+            }
         }
         let count = counted(self.messages.len() as u64, "message");
         let tokens = counted(self.tokens, "token");

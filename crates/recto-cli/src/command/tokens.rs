@@ -5,7 +5,7 @@ use recto_service::{At, TokenShare, TokenShares, Tokens as TokensRequest, Tokens
 
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
-use crate::entry_line::EntryLine as _;
+use crate::entry_line::{EntryLine as _, heading};
 use crate::failure::Failure;
 use crate::numbers::{VersionArgument, counted, grouped};
 use crate::output::CommandResult;
@@ -54,7 +54,7 @@ impl CommandResult for TokenShares {
             line.styled(FAINT, format!(" at v{}, counted by {}", self.version, self.counter)),
         );
         // On a terminal a name takes at most a quarter of the width, so that the bar fits.
-        let longest = if page.is_terminal() { page.columns() / 4 } else { usize::MAX };
+        let longest = if page.cuts_lines() { page.columns() / 4 } else { usize::MAX };
         let names = self.by_role.iter().chain(&self.by_tool);
         let names = names.map(|share| printable::width(&printable::escaped(&share.name)));
         let width = names.max().unwrap_or(0).max(18).min(longest.max(18));
@@ -69,6 +69,7 @@ impl CommandResult for TokenShares {
         }
         if !self.largest.is_empty() {
             page.line(Line::new().styled(FAINT, "largest"));
+            page.line(heading(""));
             for entry in &self.largest {
                 let line = entry.line(Default::default(), &[], page);
                 page.line(line);

@@ -22,10 +22,15 @@ Examples:
 pub(crate) struct Verify {
     /// Conversations to verify. Default: all
     conversations: Vec<String>,
+
+    /// Conversation to verify, as in other commands; can be repeated
+    #[arg(short = 'c', long = "conversation", value_name = "CONVERSATION")]
+    named: Vec<String>,
 }
 
 impl Verify {
-    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        self.conversations.append(&mut self.named);
         let session = context.session()?;
         let mut bar = context.bar("verifying");
         let recto = session.recto.inner();

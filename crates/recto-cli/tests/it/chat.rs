@@ -152,7 +152,8 @@ fn fields_go_into_the_request_as_they_are_written() {
     assert!(body.contains(r#""maximum":0.10"#), "{body}");
     let twice = stage.file(
         "twice.json",
-        r#"{"provider": "openai-chat", "model": "m", "fields": {"a": 1, "a": 2}}"#,
+        r#"{"provider": "openai-chat", "model": "m", "baseUrl": "http://127.0.0.1:9/v1",
+            "fields": {"a": 1, "a": 2}}"#,
     );
     let refused = stage.run(&["chat", "--config", &twice, "Hi"]);
     assert!(refused.code != 0 && refused.errors.contains("\"a\""), "{refused:?}");
@@ -212,7 +213,8 @@ fn mcp_servers_are_named_in_the_configuration() {
         (json!({"x": {"command": "sh", "variables": ["NOT_SET"]}}), "NOT_SET is not set"),
         (json!({"x": {"command": "sh", "arguments": []}}), "unknown field `arguments`"),
     ] {
-        let configuration = json!({"provider": "openai-chat", "model": "m", "mcpServers": servers});
+        let configuration = json!({"provider": "openai-chat", "model": "m",
+            "baseUrl": "http://127.0.0.1:9/v1", "mcpServers": servers});
         let file = stage.file("wrong.json", &configuration.to_string());
         let ran = stage.run(&["chat", "--config", &file, "Hi"]);
         assert!(ran.code != 0 && ran.errors.contains(word), "{word}: {ran:?}");

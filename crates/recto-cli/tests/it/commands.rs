@@ -92,9 +92,10 @@ fn shape(text: &str) -> String {
 fn both(stage: &Stage, arguments: &[&str]) -> String {
     let plain = stage.plain(arguments);
     let terminal = stage.terminal(arguments);
-    // Colours aside, a terminal shows no more than the pipe gets.
+    // A terminal cuts lines, except for whole messages and for reasons.
+    let is_whole = arguments.contains(&"--full") || arguments[0] == "blame";
     for line in anstream::adapter::strip_str(&terminal).to_string().lines() {
-        assert!(line.chars().count() <= 80 || arguments.contains(&"--full"), "{line}");
+        assert!(line.chars().count() <= 80 || is_whole, "{line}");
     }
     assert!(!plain.contains('\u{1b}'), "{plain}");
     let text = format!(
@@ -172,8 +173,8 @@ deeds! {
     remove_removes: "remove", "shop", "--yes";
     fork_forks: "fork", "what-if", "--at", "now-4";
     append_adds: "append", "--text", "Well?";
-    insert_adds_at_a_place: "insert", "--at", "0", "--role", "system", "--text", "Be brief.";
-    replace_puts_one_in_the_place_of_another: "replace", "--at", "2", "--role", "assistant", "--text", "Yes.";
+    insert_adds_at_a_place: "insert", "--position", "0", "--role", "system", "--text", "Be brief.";
+    replace_puts_one_in_the_place_of_another: "replace", "--position", "2", "--role", "assistant", "--text", "Yes.";
     delete_hides: "delete", "5";
     compress_hides_behind_a_summary: "compress", "0", "5", "--summary", "All is well.";
     truncate_keeps_a_stretch: "truncate", "--keep-last", "1";
@@ -189,6 +190,8 @@ deeds! {
     undo_takes_back: "undo";
     mark_labels: "mark", "important", "0", "5";
     unmark_takes_off: "unmark", "pinned", "1";
+    pin_keeps_visible: "pin", "0";
+    unpin_takes_it_off: "unpin", "1";
     prune_drops: "prune", "--keep-versions", "1", "--yes";
     erase_overwrites: "erase", "3", "--yes";
 }

@@ -36,14 +36,14 @@ fn a_dry_run_and_the_deed_say_what_becomes_of_the_view_in_the_same_words() {
 }
 
 #[test]
-fn names_of_tools_are_whole_in_a_pipe_and_cut_on_a_terminal() {
+fn names_of_tools_are_cut_unless_they_are_wanted_in_full() {
     let stage = shop();
     let name = "mcp__github__search_pull_requests_by_label_and_milestone";
     let call = json!({ "role": "assistant", "content": [
         { "type": "tool_use", "id": "c9", "name": name, "input": {} }] });
     let file = stage.file("call.json", &call.to_string());
     stage.plain(&["append", "--messages", &file]);
-    assert!(stage.plain(&["tokens", "--largest", "0"]).contains(name));
+    assert!(stage.plain(&["tokens", "--largest", "0", "--full"]).contains(name));
     let shown = stage.terminal(&["tokens", "--largest", "0"]);
     let shown = anstream::adapter::strip_str(&shown).to_string();
     assert!(!shown.contains(name) && shown.contains("mcp__github__searc"), "{shown}");
@@ -59,10 +59,13 @@ fn figures_and_times_are_whole_on_a_terminal_of_eighty_columns() {
     stage.plain(&["delete", "3", "--because", because]);
     let log = anstream::adapter::strip_str(&stage.terminal(&["log"])).to_string();
     let first = log.lines().next().unwrap();
-    assert!(first.contains("DELETE · the tool") && first.contains("…  (5 msgs, "), "{first}");
+    assert!(
+        first.contains("DELETE 1 entry · the tool") && first.contains("…  (5 msgs, "),
+        "{first}"
+    );
     assert_eq!(first.chars().count(), 80, "{first}");
     assert!(first.ends_with(|last: char| last.is_ascii_digit()), "{first}");
-    assert!(stage.plain(&["log"]).contains(because));
+    assert!(stage.plain(&["log", "--full"]).contains(because));
 }
 
 #[test]
@@ -173,7 +176,10 @@ fn log_entries_are_shown_whole_whether_they_are_visible_or_not() {
     let shown = stage.plain(&["show", "3", "#0-1"]);
     assert!(shown.starts_with("result #3 hidden, 44 tokens, "), "{shown}");
     assert!(shown.contains("[x]\n  08:02 eu-1 ERROR no answer\n  08:02"), "{shown}");
-    assert!(shown.contains("system #0 at 0") && shown.contains("  Never restart eu-1!"), "{shown}");
+    assert!(
+        shown.contains("system #0 at position 0") && shown.contains("  Never restart eu-1!"),
+        "{shown}"
+    );
     let document = stage.json(&["show", "3"]);
     assert_eq!((&document["messages"][0]["index"], &document["tokens"]), (&json!(3), &json!(44)));
     let refused = stage.run(&["show", "99", "--json"]);

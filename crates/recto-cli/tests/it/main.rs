@@ -10,6 +10,7 @@ mod demo;
 mod every_command;
 mod exec;
 mod features;
+mod first_use;
 mod hostile;
 mod looking;
 mod rules;

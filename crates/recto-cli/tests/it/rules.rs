@@ -51,9 +51,11 @@ fn exit_codes_say_what_kind_of_failure_it_was() {
         (&["rollback", "--to-version", "now-99"], 1, "version_not_found"),
         (&["diff", "now-99"], 1, "version_not_found"),
         (&["fork", "other", "--at", "now-99"], 1, "version_not_found"),
-        (&["new", "@"], 2, "usage"),
-        (&["rename", "shop", "@"], 2, "usage"),
-        (&["fork", "@"], 2, "usage"),
+        (&["new", "@"], 1, "invalid_operation"),
+        (&["new", "0199f3a2-7c1e-7d44-9a5b-3f0e8c2d1b6a"], 1, "invalid_operation"),
+        (&["rename", "shop", "@"], 1, "invalid_operation"),
+        (&["fork", "@"], 1, "invalid_operation"),
+        (&["import", "x.json", "--name", "@"], 1, "invalid_operation"),
         (&["export", "-o", "/nowhere/talk.json"], 2, "usage"),
         (&["export", "-o", "/"], 2, "usage"),
         (&["timeline", "--svg", "/nowhere/plot.svg"], 2, "usage"),
@@ -185,8 +187,8 @@ fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
     let text = |stage: &Stage| stage.file("text.txt", "So far.");
     let operations: &[&[&str]] = &[
         &["append", "--text", "x"],
-        &["insert", "--at", "1", "--text", "x"],
-        &["replace", "--at", "1", "--text", "x", "--because", "why not"],
+        &["insert", "--position", "1", "--text", "x"],
+        &["replace", "--position", "1", "--text", "x", "--because", "why not"],
         &["delete", "2"],
         &["compress", "0", "5", "--summary-file", "TEXT"],
         &["truncate", "--keep-last", "2", "--role", "user", "--keep-others"],
@@ -494,13 +496,13 @@ fn a_conversation_named_without_c_is_met_with_a_hint() {
 fn log_and_changes_tell_operation_and_reason() {
     let stage = shop();
     let done = stage.plain(&["delete", "1", "--because", "noise"]);
-    assert!(done.starts_with("v2 of shop: DELETE · noise\n"), "{done}");
+    assert!(done.starts_with("v2 of shop: DELETE 1 entry · noise\n"), "{done}");
     let both = r#"[{"operation":"DELETE","indices":[2],"description":"noise"},{"operation":"DELETE","indices":[3],"description":"noise"}]"#;
     let file = stage.file("both.json", both);
     stage.plain(&["apply", &file]);
     let log = stage.plain(&["log"]);
     assert!(log.contains("LIST · noise  ("), "{log}");
-    assert!(log.contains("DELETE · noise  ("), "{log}");
+    assert!(log.contains("DELETE 1 entry · noise  ("), "{log}");
 }
 
 #[test]

@@ -90,6 +90,7 @@ impl Stage {
             output_info: screen,
             errors: Box::new(errors.clone()),
             errors_info: errors_screen,
+            owns_process: false,
         };
         let arguments = std::iter::once("recto").chain(arguments.iter().copied());
         let code = recto_cli::run(arguments.map(OsString::from), &mut environment);

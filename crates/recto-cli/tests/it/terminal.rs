@@ -141,7 +141,7 @@ fn colours_are_for_terminals_unless_they_are_not_wanted() {
 #[test]
 fn long_output_goes_through_the_pager_and_short_output_does_not() {
     let stage = shop();
-    let pager = ("RECTO_PAGER", "head -n 2; echo PAGED");
+    let pager = ("RECTO_PAGER", "head -n 3; echo PAGED");
     let short = run(&stage, &["show"], &[pager]);
     assert!(!short.raw().contains("PAGED"));
     for _ in 0..30 {
@@ -272,7 +272,7 @@ fn an_import_shows_how_far_it_has_come() {
     let raw = session.raw();
     assert!(raw.contains("importing") && raw.contains('━') && raw.contains(" %"), "{raw:?}");
     let screen = session.screen();
-    assert!(screen.starts_with("long  60,000 messages"), "{screen}");
+    assert!(screen.lines().any(|line| line.starts_with("long            60,000")), "{screen}");
     assert!(!screen.contains('━'), "{screen}");
 }
 

@@ -653,7 +653,7 @@ fn findings_name_the_position_in_the_view_where_tools_are_described() {
         assert_eq!((&finding["index"], &finding["entry"]), (&json!(2), &json!(2)), "{finding}");
     }
     let people = stage.run(&["render", "-c", "a", "--for", "anthropic"]);
-    assert!(people.errors.starts_with("#2 at 2: "), "{}", people.errors);
+    assert!(people.errors.starts_with("#2: "), "{}", people.errors);
     let shown = stage.run(&["lint", "-c", "a", "--for", "anthropic"]).out;
     assert!(shown.lines().any(|line| line.contains(" 2 ") && line.contains("#2")), "{shown}");
 }

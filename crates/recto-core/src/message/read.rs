@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Span, Error> {
         let inner = value.and_then(json::quoted).map(|inner| Span::of(inner, self.text));
         inner.ok_or_else(|| {
-            Error::message_field(name, format!("a {of} part has a {name}, which is a string"))
+            Error::message_field(name, format!("a {of} part needs the field {name}, a string"))
         })
     }
 
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
     /// count only at the top level, not inside a tool result.
     fn part(&mut self, fields: &PartFields<'a>, is_top: bool) -> Result<Option<usize>, Error> {
         let Some(kind) = fields.kind.and_then(json::quoted).map(json::unescape) else {
-            return Err(Error::message_field("type", "a part has a type, which is a string"));
+            return Err(Error::message_field("type", "a part needs the field type, a string"));
         };
         match &*kind {
             "text" => {

@@ -241,8 +241,15 @@ impl Operation {
         }
     }
 
-    /// The reason of an operation for which the caller gave none.
-    pub(crate) fn describe(&self) -> String {
+    /// A short description of the operation. It is the reason of an operation for which the caller gives
+    /// none.
+    ///
+    /// ```
+    /// use recto_core::{Fit, Operation};
+    ///
+    /// assert_eq!(Operation::from(Fit::within(900)).describe(), "FIT into 900 tokens");
+    /// ```
+    pub fn describe(&self) -> String {
         let entries = |indices: &[LogIndex]| with_unit(indices.len(), "entry", "entries");
         match self {
             Operation::Append(append) => describe_append(append.messages.len()),

@@ -9,7 +9,7 @@ use recto_core::{Request, Settings, Version};
 use recto_format::{EnvelopeInfo, Format, Start, Step};
 use recto_store::ConversationId;
 
-use crate::{Conversation, Error, Recto, StoreError, WriteOptions};
+use crate::{Conversation, Error, Recto, StoreError, WriteOptions, check_name};
 
 /// The names of imported conversations. If a transcript has several conversations, each further one gets a
 /// number. A fork is called `NAME/FORK`.
@@ -18,7 +18,8 @@ use crate::{Conversation, Error, Recto, StoreError, WriteOptions};
 pub enum Naming {
     /// This name. The import fails if it is taken.
     Exactly(String),
-    /// The title in the transcript, with a number if the name is taken.
+    /// The title in the transcript, with a number if the name is taken, and after the word `imported` if
+    /// it is not an [allowed name](crate::check_name).
     AsTitled {
         /// The name of a conversation without a title.
         otherwise: String,
@@ -144,9 +145,10 @@ impl Import {
             Naming::Exactly(name) => (name.clone(), self.created.is_empty()),
             Naming::AsTitled { otherwise } => {
                 let title = start.name.as_deref().map(titled).filter(|title| !title.is_empty());
-                (title.unwrap_or_else(|| otherwise.clone()), false)
+                (allowed(title.unwrap_or_else(|| otherwise.clone())), false)
             }
         };
+        check_name(&wanted)?;
         let name = match is_fixed {
             true if self.is_taken(&wanted).await? => {
                 return Err(StoreError::ConversationExists { name: wanted }.into());
@@ -290,6 +292,15 @@ fn too_early() -> Error {
 fn titled(title: &str) -> String {
     let words: Vec<&str> = title.split_whitespace().collect();
     words.join(" ").chars().filter(|c| !c.is_control()).take(120).collect()
+}
+
+/// The title, or a longer name if a conversation cannot have that name: transcripts are often named by
+/// an id.
+fn allowed(title: String) -> String {
+    match check_name(&title) {
+        Ok(()) => title,
+        Err(_) => format!("imported {title}"),
+    }
 }
 
 /// The names that the import has used, each with the number to append next.

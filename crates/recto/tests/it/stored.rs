@@ -5,6 +5,7 @@ mod backups;
 mod finding;
 mod forgetting;
 mod forks;
+mod names;
 mod packing;
 mod reading;
 mod writers;

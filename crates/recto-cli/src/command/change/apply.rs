@@ -2,6 +2,8 @@
 
 use clap::Args;
 use recto::{Message, Operation, Request};
+use recto_service::check_names;
+use serde_json::value::RawValue;
 
 use super::ChangeArguments;
 use crate::context::Context;
@@ -31,9 +33,13 @@ impl Apply {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let text = context.read(&self.file)?;
         let request = match text.trim_start().starts_with('[') {
-            true => Request::from_json(&format!("{{\"ops\":{text}}}"))?,
-            false => Request::from_json(&text)?,
+            true => format!("{{\"ops\":{text}}}"),
+            false => text,
         };
+        if let Ok(raw) = serde_json::from_str::<&RawValue>(&request) {
+            check_names(raw, "")?;
+        }
+        let request = Request::from_json(&request)?;
         let foreign: Vec<_> = added_messages(&request)
             .filter_map(|message| Some((message, foreign::format_of(message.json())?)))
             .map(|(message, format)| {

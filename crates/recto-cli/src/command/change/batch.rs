@@ -2,11 +2,12 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use recto::{BatchEnd, BatchIndex, BatchStart, Carry, LogIndex, Role};
+use recto::{BatchEnd, BatchIndex, BatchStart, Carry, Role};
 
 use super::ChangeArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::numbers::EntryArgument;
 
 /// Start a temporary batch, or return from it.
 #[derive(Args, Debug)]
@@ -32,7 +33,7 @@ Examples:
 struct Start {
     /// First log entry to keep visible in the new batch. Default: keep the view
     #[arg(long, value_name = "ENTRY")]
-    boundary: Option<u32>,
+    boundary: Option<EntryArgument>,
     /// Show the tool description in the new batch, even before the boundary
     #[arg(long)]
     with_tools: bool,
@@ -66,7 +67,7 @@ impl Batch {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         match self.command {
             BatchCommand::Start(Start { boundary, with_tools, change }) => {
-                let boundary = boundary.map(LogIndex);
+                let boundary = boundary.map(|entry| entry.0);
                 change.operation(BatchStart { boundary, with_tools }, context)
             }
             BatchCommand::End(End { target, carry, change }) => {

@@ -22,7 +22,7 @@ pub(crate) struct Filter {
     #[arg(long, value_name = "ROLE", value_parser = role_parser(), group = "criteria")]
     role: Vec<Role>,
     /// Keep messages that contain this text; if repeated, at least one of them
-    #[arg(long, value_name = "TEXT", group = "criteria")]
+    #[arg(long, value_name = "TEXT", aliases = ["keyword", "keywords"], group = "criteria")]
     contains: Vec<String>,
     /// Hide messages that contain this text; can be repeated
     #[arg(long, value_name = "TEXT", group = "criteria")]

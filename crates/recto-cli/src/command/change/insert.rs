@@ -1,23 +1,24 @@
 //! `recto insert`: INSERT.
 
 use clap::Args;
-use recto::{Insert as Operation, Position};
+use recto::Insert as Operation;
 
 use super::ChangeArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::message_input::{MessageInput, RoleArgument};
+use crate::numbers::PositionArgument;
 
 /// Insert messages at a position of the view.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  recto insert --at 0 --role system --text 'You are on call for a web shop.'
-  recto insert --at 3 --messages more.json --dry-run")]
+  recto insert --position 0 --role system --text 'You are on call for a web shop.'
+  recto insert --position 3 --messages more.json --dry-run")]
 pub(crate) struct Insert {
-    /// Position of the first inserted message, from 0
+    /// Position of the first inserted message, from 0; `recto show` prints positions
     #[arg(long, value_name = "POSITION")]
-    at: usize,
+    position: PositionArgument,
     #[command(flatten)]
     input: MessageInput,
     #[command(flatten)]
@@ -29,6 +30,6 @@ pub(crate) struct Insert {
 impl Insert {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let messages = self.input.read(self.role.role, context)?;
-        self.change.operation(Operation { position: Position(self.at), messages }, context)
+        self.change.operation(Operation { position: self.position.0, messages }, context)
     }
 }

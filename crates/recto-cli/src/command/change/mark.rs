@@ -1,7 +1,7 @@
-//! `recto mark` and `recto unmark`: MARK and UNMARK.
+//! `recto mark`, `unmark`, `pin` and `unpin`: MARK and UNMARK.
 
 use clap::Args;
-use recto::{Mark as MarkOperation, Unmark as UnmarkOperation};
+use recto::{Mark as MarkOperation, PINNED, Unmark as UnmarkOperation};
 
 use super::ChangeArguments;
 use crate::context::Context;
@@ -40,6 +40,56 @@ struct LabelArguments {
     entries: Vec<EntryRange>,
     #[command(flatten)]
     change: ChangeArguments,
+}
+
+/// Keep messages visible: add the label `pinned`.
+///
+/// No operation hides a pinned message. The same as `recto mark pinned ENTRIES`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto pin 1
+  recto pin 3 5-8")]
+pub(crate) struct Pin {
+    #[command(flatten)]
+    pinned: PinArguments,
+}
+
+/// Remove the label `pinned`.
+///
+/// The same as `recto unmark pinned ENTRIES`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto unpin 1")]
+pub(crate) struct Unpin {
+    #[command(flatten)]
+    pinned: PinArguments,
+}
+
+#[derive(Args, Debug)]
+struct PinArguments {
+    /// Log entries: 3, or 5-8 for 5 to 8
+    #[arg(required = true, value_name = "ENTRIES")]
+    entries: Vec<EntryRange>,
+    #[command(flatten)]
+    change: ChangeArguments,
+}
+
+impl Pin {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let PinArguments { entries, change } = self.pinned;
+        let (indices, mark) = (EntryRange::all(&entries), PINNED.to_owned());
+        change.operation(MarkOperation { indices, mark }, context)
+    }
+}
+
+impl Unpin {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let PinArguments { entries, change } = self.pinned;
+        let (indices, mark) = (EntryRange::all(&entries), PINNED.to_owned());
+        change.operation(UnmarkOperation { indices, mark }, context)
+    }
 }
 
 impl Mark {

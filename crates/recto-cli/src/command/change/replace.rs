@@ -1,12 +1,13 @@
 //! `recto replace`: REPLACE.
 
 use clap::Args;
-use recto::{Position, Replace as Operation};
+use recto::Replace as Operation;
 
 use super::ChangeArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::message_input::{MessageInput, RoleArgument};
+use crate::numbers::PositionArgument;
 
 /// Replace a visible message.
 ///
@@ -14,12 +15,12 @@ use crate::message_input::{MessageInput, RoleArgument};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  recto replace --at 4 --role assistant --text 'The gateway times out.'
-  recto replace --at 4 --messages one.json --dry-run")]
+  recto replace --position 4 --role assistant --text 'The gateway times out.'
+  recto replace --position 4 --messages one.json --dry-run")]
 pub(crate) struct Replace {
-    /// Position of the message in the view, from 0
+    /// Position of the message in the view, from 0; `recto show` prints positions
     #[arg(long, value_name = "POSITION")]
-    at: usize,
+    position: PositionArgument,
     #[command(flatten)]
     input: MessageInput,
     #[command(flatten)]
@@ -31,6 +32,6 @@ pub(crate) struct Replace {
 impl Replace {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let message = self.input.read_one(self.role.role, context)?;
-        self.change.operation(Operation { index: Position(self.at), message }, context)
+        self.change.operation(Operation { index: self.position.0, message }, context)
     }
 }

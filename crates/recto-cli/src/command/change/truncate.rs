@@ -12,7 +12,8 @@ use crate::numbers::PositionRange;
 
 /// Keep the first, the last or a range of messages.
 ///
-/// Several options apply in the order in which this help lists them.
+/// Several options apply in the order in which this help lists them, each to the messages that the one
+/// before has left: --role user --keep-last 3 keeps the last three messages of the user.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -21,6 +22,12 @@ Examples:
   recto truncate --range 2..10 --dry-run")]
 #[group(id = "steps", required = true, multiple = true)]
 pub(crate) struct Truncate {
+    /// Count messages of this role only, before the options below; messages of other roles are hidden
+    #[arg(long, value_name = "ROLE", value_parser = role_parser(), group = "steps")]
+    role: Option<Role>,
+    /// Keep messages of other roles (with --role)
+    #[arg(long, requires = "role")]
+    keep_others: bool,
     /// Keep the first COUNT messages
     #[arg(long, value_name = "COUNT", group = "steps")]
     keep_first: Option<usize>,
@@ -36,12 +43,6 @@ pub(crate) struct Truncate {
     /// Keep a range of positions: 2..10 is 2 to 9
     #[arg(long, value_name = "START..END", group = "steps")]
     range: Option<PositionRange>,
-    /// Apply to messages of this role only; messages of other roles are hidden
-    #[arg(long, value_name = "ROLE", value_parser = role_parser(), group = "steps")]
-    role: Option<Role>,
-    /// Keep messages of other roles (with --role)
-    #[arg(long, requires = "role")]
-    keep_others: bool,
     /// Select from the whole log instead of the view
     #[arg(long)]
     all: bool,

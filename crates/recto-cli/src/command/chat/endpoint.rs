@@ -33,6 +33,10 @@ pub(super) struct ModelArguments {
     /// Variable with the API key. Default: OPENAI_API_KEY or ANTHROPIC_API_KEY
     #[arg(long, value_name = "NAME")]
     key_variable: Option<String>,
+
+    /// Send the key over plain HTTP to another machine, where others may read it
+    #[arg(long)]
+    allow_http: bool,
 }
 
 /// The configuration file.
@@ -43,6 +47,7 @@ struct ConfigFile {
     model: Option<String>,
     base_url: Option<String>,
     key_variable: Option<String>,
+    allow_http: bool,
     fields: Pairs<Box<RawValue>>,
     stream: Option<bool>,
     look_back: bool,
@@ -84,6 +89,7 @@ impl Configuration {
         let model = arguments.model.clone().or(file.model);
         let model = model.ok_or_else(|| Failure::Usage("no model is given; use --model".into()))?;
         let base_url = arguments.base_url.clone().or(file.base_url);
+        let is_usual = base_url.is_none() && target != Target::Gemini;
         let mut endpoint = Endpoint::new(base_url.unwrap_or(usual_url.into()), model);
         let variable = arguments.key_variable.clone().or(file.key_variable);
         match (context.environment.text(variable.as_deref().unwrap_or(usual_key)), variable) {
@@ -91,9 +97,16 @@ impl Configuration {
             (None, Some(variable)) => {
                 return Err(Failure::Usage(format!("the variable {variable} is not set")));
             }
+            (None, None) if is_usual => {
+                return Err(Failure::Usage(format!(
+                    "the variable {usual_key} is not set; set it to your API key, or name another \
+                     variable with --key-variable. A server that needs no key is given with --base-url"
+                )));
+            }
             // A local server may need no key.
             (None, None) => {}
         }
+        endpoint.allow_http = arguments.allow_http || file.allow_http;
         for (name, value) in file.fields.0 {
             endpoint = endpoint.field(name, value.get());
         }

@@ -27,6 +27,8 @@ pub(super) struct ServerConfig {
     url: Option<String>,
     headers: Pairs<String>,
     key_variable: Option<String>,
+    /// Whether headers may be sent over plain HTTP to another machine.
+    allow_http: bool,
     /// Timeout of a call, in seconds.
     timeout: Option<f64>,
 }
@@ -70,6 +72,7 @@ impl ServerConfig {
             }
             _ => return Err(wrong("it needs either a command or a url".into())),
         };
+        server.allow_http = self.allow_http;
         if let Some(seconds) = self.timeout {
             let patience = Duration::try_from_secs_f64(seconds);
             server.call_timeout = patience.map_err(|error| wrong(format!("timeout: {error}")))?;

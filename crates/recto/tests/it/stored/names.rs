@@ -1,0 +1,58 @@
+//! Names that no conversation can have, on every way to give one.
+
+use recto::Version;
+
+use super::{say, settings};
+use crate::places::{Place, memory, on_every_store, sqlite};
+
+on_every_store! {
+    no_function_gives_a_name_with_another_meaning
+    a_backup_with_a_name_that_is_not_allowed_is_not_restored
+}
+
+async fn no_function_gives_a_name_with_another_meaning(place: Place) {
+    let recto = place.recto();
+    let kept = recto.create("kept", settings()).await.unwrap();
+    kept.append([say(0)]).await.unwrap();
+    let id = kept.id().to_string();
+    for name in ["@", &id, &id.to_uppercase(), "\u{1}removed x", "\tx"] {
+        for refused in [
+            recto.create(name, settings()).await.map(drop),
+            recto.create_with_messages(name, settings(), &[say(0)]).await.map(drop),
+            recto.conversation_or_create(name, settings()).await.map(drop),
+            kept.fork(name, Version(1)).await.map(drop),
+            recto.rename("kept", name).await,
+        ] {
+            assert_eq!(refused.unwrap_err().code(), "invalid_operation", "{name:?}");
+        }
+        #[cfg(feature = "format")]
+        {
+            let transcript = br#"[{"role":"user","content":"2 + 2?"}]"#.to_vec();
+            let naming = recto::Naming::Exactly(name.to_owned());
+            let options = recto::ImportOptions::new(naming, settings());
+            let refused = recto.import(transcript, options).await.unwrap_err();
+            assert_eq!(refused.code(), "invalid_operation", "{name:?}");
+        }
+    }
+    let names = recto.list(None, 10).await.unwrap();
+    assert_eq!(names.iter().map(|info| &*info.name).collect::<Vec<_>>(), ["kept"]);
+}
+
+async fn a_backup_with_a_name_that_is_not_allowed_is_not_restored(place: Place) {
+    let recto = place.recto();
+    recto.create("a", settings()).await.unwrap().append([say(0)]).await.unwrap();
+    // Earlier releases allowed the name.
+    recto.store().rename(&Default::default(), "a", "@").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    let fresh = sqlite().await;
+    let refused = fresh.recto().restore(&path).await.unwrap_err();
+    assert_eq!(refused.code(), "invalid_operation", "{refused}");
+    assert!(fresh.recto().list(None, 10).await.unwrap().is_empty());
+    // It can be renamed.
+    recto.rename("@", "b").await.unwrap();
+    let path = folder.path().join("renamed.db");
+    recto.backup(&path).await.unwrap();
+    assert_eq!(fresh.recto().restore(&path).await.unwrap().conversations, 1);
+}
