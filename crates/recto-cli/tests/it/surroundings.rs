@@ -75,7 +75,7 @@ fn a_limit_of_the_file_size_is_a_storage_error() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     let text: String = (0..8_000_u32)
-        .map(|number| format!("{:x} ", number * 2_654_435_761_u32 % 65_521))
+        .map(|number| format!("{:x} ", number.wrapping_mul(2_654_435_761) % 65_521))
         .collect();
     for _ in 0..60 {
         let message = json!({ "role": "user", "content": text });
