@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::numbers::{counted, runs};
 use crate::output::CommandResult;
 use crate::page::{BAD, Line, Page, STRONG};
-use crate::session::check_new_name;
 
 /// Copy what can be read of a damaged conversation.
 ///
@@ -32,7 +31,7 @@ pub(crate) struct Salvage {
 
 impl Salvage {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
-        check_new_name(&self.to)?;
+        recto::check_name(&self.to)?;
         let session = context.session()?;
         let salvage = session.recto.inner().salvage(&self.conversation, &self.to);
         let salvaged = context.wait(&session, salvage)?;

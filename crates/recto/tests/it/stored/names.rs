@@ -3,7 +3,7 @@
 use recto::Version;
 
 use super::{say, settings};
-use crate::places::{Place, memory, on_every_store, sqlite};
+use crate::places::{Place, on_every_store, sqlite};
 
 on_every_store! {
     no_function_gives_a_name_with_another_meaning
