@@ -74,9 +74,9 @@ pub struct Evidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EvidenceKind {
-    /// A recorded request and the verdict of its provider.
+    /// A recorded request and the verdict of its provider, or a report of one.
     Recorded,
-    /// A page of the provider's documentation.
+    /// The wording of a page of the provider's documentation, perhaps quoted by a public report.
     Documentation,
     /// A text with which the provider rejects requests, as public reports quote it.
     ErrorText,
