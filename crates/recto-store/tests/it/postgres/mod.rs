@@ -61,7 +61,7 @@ fn keyed(conversation: ConversationId, version: u32, text: &str) -> Commit {
 
 fn new(name: &str) -> NewConversation {
     NewConversation {
-        id: ConversationId(uuid::Uuid::now_v7()),
+        id: ConversationId(recto_store::new_id(0)),
         tenant: tenant(),
         name: name.to_owned(),
         created: 7,
