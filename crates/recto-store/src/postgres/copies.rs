@@ -75,7 +75,7 @@ impl PostgresStore {
                 let client = self.connections.get().await?;
                 let mut sums = WordSums::default();
                 // Part by part: the index may be larger than memory.
-                let mut after = (Uuid::nil(), -1);
+                let mut after = (Uuid::nil(), -1_i64);
                 loop {
                     let tenant = tenants::bytes(tenant);
                     let rows = client.query(WORDS, &[&tenant, &after.0, &after.1]).await?;

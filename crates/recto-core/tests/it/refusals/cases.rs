@@ -266,7 +266,7 @@ pub(super) const SHAPES: &[Case<'_>] = &[
         r#"{"operation":"APPEND","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text"}]}]}"#,
         "invalid_message",
         "messages[0].content[1].text",
-        &["a text part has a text"],
+        &["a text part needs the field text"],
     ),
     (
         r#"{"operation":"APPEND","messages":[{"role":"tool","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"tool_use","id":"x","name":"n"}]}]}]}"#,
