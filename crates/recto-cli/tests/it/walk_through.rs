@@ -334,7 +334,11 @@ fn the_agent_page_lists_every_field_of_the_configuration() {
     ] {
         let configuration = match configuration.starts_with(r#"{"unknown"#) {
             true => configuration.to_owned(),
-            false => configuration.replacen('{', r#"{"provider": "anthropic", "model": "m", "baseUrl": "http://127.0.0.1:9", "#, 1),
+            false => configuration.replacen(
+                '{',
+                r#"{"provider": "anthropic", "model": "m", "baseUrl": "http://127.0.0.1:9", "#,
+                1,
+            ),
         };
         let file = stage.file("agent.json", &configuration);
         let refused = stage.run(&["chat", "--config", &file, "Hi"]);
