@@ -164,7 +164,7 @@ pub struct Rendered {
 /// let rendered = render(&view, Target::Anthropic, &RenderOptions::default())?;
 /// assert_eq!(
 ///     rendered.body,
-///     r#"{"messages":[{"role":"user","content":[{"type":"text","text":"Which flight?"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"search","input":{"to":"LIS"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"[no result]"},{"type":"text","text":"Never mind."}]}]}"#
+///     r#"{"messages":[{"role":"user","content":"Which flight?"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"search","input":{"to":"LIS"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"[no result]"}]},{"role":"user","content":"Never mind."}]}"#
 /// );
 /// assert_eq!(rendered.findings[0].rule.name, "answered_calls");
 /// # Ok::<(), recto_format::Error>(())
