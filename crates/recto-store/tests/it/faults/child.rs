@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use recto_store::{Commit, Error, Link, Rewrite, SqliteOptions, SqliteStore, Store, hash_of};
@@ -121,7 +123,7 @@ async fn writes_on_a_failing_disk() {
     print("finished");
 }
 
-/// Several writers on one conversation, which retry until the time is over.
+/// Several writers on one conversation, which retry until the time is over and each has a commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "is started by other tests"]
 async fn writes_against_others() {
@@ -134,14 +136,22 @@ async fn writes_against_others() {
     }
 }
 
-/// Writers that retry until the time is over. Returns the number of accepted commits of each.
+/// Longest time in which a writer must have had its first commit beside the others.
+const STARVED: Duration = Duration::from_secs(60);
+
+/// Writers that retry until the time is over and each of them has had a commit accepted. Returns
+/// the number of accepted commits of each. It is 0 for a writer that starved.
 pub(super) async fn compete(
     store: &Arc<SqliteStore>,
     writers: Range<u64>,
     time: Duration,
 ) -> Vec<u64> {
-    let end = Instant::now() + time;
-    let start = |writer| tokio::spawn(write_until(store.clone(), writer, end));
+    let race = Arc::new(Race {
+        start: Instant::now(),
+        time,
+        without_commit: AtomicUsize::new(writers.clone().count()),
+    });
+    let start = |writer| tokio::spawn(write_until(store.clone(), writer, race.clone()));
     let mut counts = Vec::new();
     for writer in writers.map(start).collect::<Vec<_>>() {
         counts.push(writer.await.unwrap());
@@ -149,12 +159,30 @@ pub(super) async fn compete(
     counts
 }
 
-async fn write_until(store: Arc<SqliteStore>, writer: u64, end: Instant) -> u64 {
+struct Race {
+    start: Instant,
+    time: Duration,
+    without_commit: AtomicUsize,
+}
+
+impl Race {
+    fn goes_on(&self) -> bool {
+        let passed = self.start.elapsed();
+        passed < self.time || (self.without_commit.load(Relaxed) > 0 && passed < STARVED)
+    }
+}
+
+async fn write_until(store: Arc<SqliteStore>, writer: u64, race: Arc<Race>) -> u64 {
     let (mut version, mut count) = (1, 0);
-    while Instant::now() < end {
+    while race.goes_on() {
         let row = row_with_body(version, &format!("{writer} {count}"));
         match store.commit(Commit { row, ..commit(id(1), version) }).await {
-            Ok(()) => (version, count) = (version + 1, count + 1),
+            Ok(()) => {
+                if count == 0 {
+                    race.without_commit.fetch_sub(1, Relaxed);
+                }
+                (version, count) = (version + 1, count + 1);
+            }
             Err(Error::VersionConflict { current, .. }) => version = current + 1,
             Err(error) => panic!("{error}"),
         }

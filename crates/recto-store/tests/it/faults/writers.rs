@@ -61,11 +61,8 @@ async fn check(store: &dyn Store, counts: &[u64]) {
         assert_eq!(number.parse(), Ok(*next));
         *next += 1;
     }
-    let fair = counts.iter().sum::<u64>() / counts.len() as u64;
     for (writer, &count) in (0..).zip(counts) {
         assert_eq!(found.get(&writer).copied().unwrap_or(0), count);
-        // With few commits the shares of the writers are random.
-        let is_fair = fair < 5 || (count > 0 && count >= fair / 20);
-        assert!(is_fair, "writer {writer} got {count} of about {fair}");
+        assert!(count > 0, "writer {writer} starved");
     }
 }
