@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::requirement;
 use crate::step::{Console, Finished, Step, StepsFailed, seconds};
 use crate::test_results::TestResults;
-use crate::workspace::{TINY_NODES, Workspace};
+use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -112,11 +112,11 @@ fn tests(workspace: &Workspace) -> Vec<Step> {
         command.args(args);
         Step::new(name, command, "run the failing test alone: cargo test -p CRATE NAME")
     };
-    // Other compiler flags rebuild everything, so this step has a target directory of its own.
-    // `--tests` leaves out the doctests, which tiny nodes do not change.
+    // `--tests` leaves out the doctests, which tiny nodes do not change. The wrapper changes only the
+    // crates of this workspace, so that the dependencies are not compiled again.
     let mut tiny = test("test tiny", &["-p", "sum-tree", "-p", "recto-core", "--tests"]);
-    tiny.command.env("RUSTFLAGS", TINY_NODES);
-    tiny.command.env("CARGO_TARGET_DIR", workspace.target().join("tiny"));
+    let wrapper = workspace.root().join("xtask/tiny_nodes.sh");
+    tiny.command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
     vec![test("test", &["--workspace", "--all-features"]), tiny]
 }
 

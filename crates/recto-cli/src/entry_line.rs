@@ -95,7 +95,7 @@ fn beginning(text: &str, columns: usize) -> &str {
 /// The text of a message. If it has none: its attachments, its thinking and refusals, or `[no text]`.
 pub(crate) fn text_of(message: &Message) -> String {
     let text = message.text();
-    let media = message.media();
+    let media = message.media_count();
     match (text.is_empty(), media) {
         (false, 0) => text.into_owned(),
         (false, _) => format!("{text} [{}]", crate::numbers::counted(media as u64, "attachment")),

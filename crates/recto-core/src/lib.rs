@@ -112,7 +112,7 @@ pub use query::{Hit, Moment, Pick, Query};
 pub use role::{Role, RoleSet};
 pub use saved::{
     BatchWalk, SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion,
-    SavedVersions, Saver, Shown,
+    SavedVersions, Saver, ShownEntries,
 };
 pub use settings::Settings;
 pub use snapshot::{ArrayState, BatchSnapshot};

@@ -79,7 +79,7 @@ impl Marks {
     }
 
     /// The entries with this mark, in log order.
-    pub fn with(&self, label: &str) -> impl DoubleEndedIterator<Item = LogIndex> {
+    pub fn indices(&self, label: &str) -> impl DoubleEndedIterator<Item = LogIndex> {
         self.entries(label).into_iter().flat_map(IndexSet::iter)
     }
 
@@ -198,7 +198,7 @@ mod tests {
             }
             prop_assert!(marks.labels().eq(plain.keys()));
             for (label, entries) in &plain {
-                prop_assert!(marks.with(label).eq(entries.iter().copied()));
+                prop_assert!(marks.indices(label).eq(entries.iter().copied()));
             }
             prop_assert_eq!(marks.is_empty(), plain.is_empty());
         }

@@ -182,7 +182,7 @@ impl Message {
     }
 
     /// Number of image, audio and file parts, including those inside tool results.
-    pub fn media(&self) -> usize {
+    pub fn media_count(&self) -> usize {
         self.parts().iter().filter(|part| matches!(part, Part::Media)).count()
     }
 
@@ -311,7 +311,7 @@ impl Message {
     }
 
     /// The ids of the tool calls to which the message has results.
-    pub fn tool_results(&self) -> impl Iterator<Item = Cow<'_, str>> {
+    pub fn tool_result_ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.header().content.results().map(|id| json::unescape(id.read(self.json())))
     }
 

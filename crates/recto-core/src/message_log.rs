@@ -83,7 +83,7 @@ impl Meter {
             }
             false => self.counter.count(""),
         };
-        let media = self.media_tokens.saturating_mul(message.media() as u64);
+        let media = self.media_tokens.saturating_mul(message.media_count() as u64);
         text.saturating_add(media).saturating_add(MESSAGE_OVERHEAD)
     }
 }

@@ -283,7 +283,7 @@ impl QueriedState<'_> {
             Scope::Visible => locator.position_of(index),
         };
         if let Some(mark) = &query.mark {
-            let mut positions: Vec<usize> = self.marks.with(mark).filter_map(position).collect();
+            let mut positions: Vec<usize> = self.marks.indices(mark).filter_map(position).collect();
             positions.sort_unstable();
             let matching = positions.into_iter().filter(|&at| base.0.get(at).is_some_and(&passes));
             return pick(&query.pick, matching);

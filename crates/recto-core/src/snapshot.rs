@@ -45,14 +45,14 @@ impl Conversation {
         let path = &self.state().path;
         // What is missing is named all at once, because the caller loads it and calls again.
         path.check_left(&self.shared.loaded_batches)?;
-        let current = path.current_number();
-        let below = (0..current.0).map(|batch| self.batch(BatchIndex(batch)));
+        let number = path.current_number();
+        let below = (0..number.0).map(|batch| self.batch(BatchIndex(batch)));
         let below: Vec<BatchSnapshot> = below.collect::<Result<_, Error>>()?;
-        let now = self.batch(current)?;
+        let current = self.batch(number)?;
         let mut absent = BTreeSet::new();
-        below.iter().chain([&now]).for_each(|snapshot| absent.extend(snapshot.absent()));
+        below.iter().chain([&current]).for_each(|snapshot| absent.extend(snapshot.absent()));
         check_loaded(absent.into_iter().collect())?;
-        Ok(ArrayState { now, below })
+        Ok(ArrayState { current, below })
     }
 }
 
@@ -107,7 +107,7 @@ impl BatchSnapshot {
 #[non_exhaustive]
 pub struct ArrayState {
     /// The current batch.
-    pub now: BatchSnapshot,
+    pub current: BatchSnapshot,
     /// The batches below it, from batch 0.
     pub below: Vec<BatchSnapshot>,
 }
@@ -117,10 +117,10 @@ impl Serialize for ArrayState {
     /// totalMessageCount}`. The count is that of the visible messages.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut state = serializer.serialize_struct("ArrayState", 4)?;
-        let messages: Vec<&Message> = self.now.messages().map(|(_, message)| message).collect();
+        let messages: Vec<&Message> = self.current.messages().map(|(_, message)| message).collect();
         state.serialize_field("messages", &messages)?;
         state.serialize_field("batchSnapshots", &self.below)?;
-        state.serialize_field("currentBatchIndex", &self.now.batch)?;
+        state.serialize_field("currentBatchIndex", &self.current.batch)?;
         state.serialize_field("totalMessageCount", &messages.len())?;
         state.end()
     }

@@ -31,7 +31,7 @@ pub(crate) fn flat_message(message: &Message) -> Option<Message> {
 
 /// A fast check that can be wrong in one direction only: false means that no part is nested.
 fn may_be_nested(message: &Message) -> bool {
-    if message.tool_calls().next().is_none() && message.tool_results().next().is_none() {
+    if message.tool_calls().next().is_none() && message.tool_result_ids().next().is_none() {
         return false;
     }
     let text = message.json().as_bytes();

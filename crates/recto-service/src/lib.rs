@@ -1,6 +1,6 @@
 //! The requests of Recto: one JSON vocabulary for every surface.
 //!
-//! `recto exec` reads these requests from lines; HTTP, MCP, Python and Node read the same ones. A
+//! `recto exec` reads these requests from lines, and other surfaces will take the same ones. A
 //! [`Service`] answers them:
 //!
 //! ```
@@ -55,11 +55,9 @@
 //!
 //! # To add a request
 //!
-//! 1. Write `src/requests/NAME.rs`: a struct with the fields, a struct for the response, both with
-//!    `JsonSchema`, and `impl Perform`. Start from `src/requests/stats.rs`.
-//! 2. Add one line to the table in `src/request.rs`. Reading, dispatch, the schema and the tests
-//!    that go over all requests follow from it.
-//! 3. Describe it in `docs/exec.md`; a test compares that page with the table.
+//! `ARCHITECTURE.md` of the repository lists the files. A request is a struct with the fields, a struct for
+//! the response, `impl Perform`, and one row of the table in `src/request.rs`: reading, dispatch, the schema
+//! and the tests that go over all requests follow from it.
 //!
 //! # Where to find what
 //!

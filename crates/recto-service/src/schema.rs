@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use recto::Counter;
+use recto::{Counter, OperationKind};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -94,6 +94,24 @@ macro_rules! by_hand {
     };
 }
 
+/// The names of the operation form and of the modification form.
+fn operation_names() -> Vec<&'static str> {
+    let kinds = OperationKind::OPERATIONS.iter();
+    let kinds = kinds.filter(|kind| !matches!(kind, OperationKind::ReplaceEntries));
+    let modifications = [
+        "insert",
+        "replace",
+        "delete",
+        "compress",
+        "truncate",
+        "filter",
+        "clear",
+        "batch_start",
+        "batch_end",
+    ];
+    kinds.map(|kind| kind.as_str()).chain(modifications).collect()
+}
+
 by_hand! {
     /// Any JSON value.
     Anything = json_schema!({ "description": "Any JSON value." });
@@ -133,12 +151,7 @@ by_hand! {
         "description": "An operation in one of the three forms of sections 4 and 5 of the contract.",
         "type": "object",
         "properties": {
-            "operation": { "enum": [
-                "APPEND", "INSERT", "REPLACE", "DELETE", "COMPRESS", "TRUNCATE", "FILTER", "CLEAR",
-                "RESTORE", "ARRANGE", "FIT", "BATCH_START", "BATCH_END", "ROLLBACK", "MARK",
-                "UNMARK", "UNDO", "REDO", "insert", "replace", "delete", "compress", "truncate",
-                "filter", "clear", "batch_start", "batch_end",
-            ] },
+            "operation": { "enum": operation_names() },
             "description": { "type": ["string", "null"] },
         },
         "required": ["operation"],

@@ -18,7 +18,7 @@ use crate::{
 /// - Rows move from commits to pages, never back. A reader that looks for a version or an entry in
 ///   the commits first and then in the pages finds it.
 ///
-/// The trait is sealed: only this crate implements it.
+/// The trait is sealed: outside of this crate, only tests implement it.
 pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     /// Creates a conversation. Fails if the tenant has one of that name, if the id exists, or if its last
     /// ancestor was removed or belongs to another tenant.

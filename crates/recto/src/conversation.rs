@@ -288,7 +288,7 @@ impl Conversation {
         }
         let mut reading = self.reading().await?;
         let loaded = &mut *reading;
-        if let Some(origin) = loaded.saved_version(version).await?.view_of() {
+        if let Some(origin) = loaded.saved_version(version).await?.version_with_same_view() {
             return Ok(Some(origin));
         }
         // It carried messages, so its view is new: it continues the last version of the batch.
@@ -361,5 +361,5 @@ async fn measures_in(loaded: &LoadedConversation, indices: &[LogIndex]) -> Resul
 }
 
 fn listed(marks: &Marks) -> Vec<(String, Vec<LogIndex>)> {
-    marks.labels().map(|label| (label.to_owned(), marks.with(label).collect())).collect()
+    marks.labels().map(|label| (label.to_owned(), marks.indices(label).collect())).collect()
 }

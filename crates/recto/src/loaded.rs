@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use recto_core::{
     BatchIndex, BatchWalk, EntryMeta, LogIndex, Message, Missing, PartialConversation,
-    SavedSettings, SavedState, SavedVersion, SavedVersions, Saver, Shown, Version,
+    SavedSettings, SavedState, SavedVersion, SavedVersions, Saver, ShownEntries, Version,
 };
 use recto_store::{ConversationId, Entry, Head, Store};
 
@@ -239,7 +239,11 @@ impl LoadedConversation {
     }
 
     /// Adds the entries that are visible at a version.
-    pub(crate) async fn show(&mut self, version: Version, shown: &mut Shown) -> Result<(), Error> {
+    pub(crate) async fn show(
+        &mut self,
+        version: Version,
+        shown: &mut ShownEntries,
+    ) -> Result<(), Error> {
         self.limit_versions();
         show(&self.reader, &mut self.versions, version, shown).await
     }
@@ -334,7 +338,7 @@ async fn show(
     reader: &RowReader,
     versions: &mut Arc<SavedVersions>,
     version: Version,
-    shown: &mut Shown,
+    shown: &mut ShownEntries,
 ) -> Result<(), Error> {
     loop {
         match shown.add(versions, version) {
@@ -349,7 +353,7 @@ async fn show(
 pub(crate) async fn show_all(
     reader: &RowReader,
     range: Range<u32>,
-    shown: &mut Shown,
+    shown: &mut ShownEntries,
 ) -> Result<(), Error> {
     let mut versions = Arc::<SavedVersions>::default();
     for version in range.map(Version) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recto_core::{BatchIndex, LogIndex, Shown, Timestamp, Version};
+use recto_core::{BatchIndex, LogIndex, ShownEntries, Timestamp, Version};
 use recto_store::{ConversationId, ConversationRow, Lineage, PageKind, Rewrite, pack_entries};
 use tracing::Instrument;
 
@@ -151,10 +151,10 @@ impl Conversation {
         loaded: &mut LoadedConversation,
         kept: &BTreeSet<Version>,
         forks: Vec<ConversationRow>,
-    ) -> Result<Shown, Error> {
+    ) -> Result<ShownEntries, Error> {
         let mut shared = Shared::default();
         forks.iter().for_each(|fork| shared.add(self.id, &fork.lineage));
-        let mut shown = Shown::default();
+        let mut shown = ShownEntries::default();
         // Earlier versions show only entries of other conversations.
         let (start, _) = loaded.reader.own_start();
         shown.branch(Version(start), None);
@@ -252,7 +252,7 @@ async fn kept_versions(
 /// bytes.
 async fn without_hidden(
     loaded: &LoadedConversation,
-    shown: &Shown,
+    shown: &ShownEntries,
     known_forks: Vec<ConversationId>,
 ) -> Result<(Vec<LogIndex>, usize, Rewrite), Error> {
     let reader = &loaded.reader;

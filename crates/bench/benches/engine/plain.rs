@@ -28,7 +28,7 @@ impl PlainMessage {
             id: format!("m{index}"),
             content: message.text().into_owned(),
             calls: message.tool_calls().map(|call| call.id.into()).collect(),
-            results: message.tool_results().map(Into::into).collect(),
+            results: message.tool_result_ids().map(Into::into).collect(),
             tokens,
         }
     }

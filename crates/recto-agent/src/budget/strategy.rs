@@ -147,7 +147,7 @@ fn inside_exchanges(view: &ViewToSend, keeps: impl Fn(usize) -> bool) -> Vec<boo
         for call in entry.message.tool_calls() {
             open.entry(call.id.into_owned()).or_default().push(at);
         }
-        for id in entry.message.tool_results() {
+        for id in entry.message.tool_result_ids() {
             let Some(from) = open.get_mut(&*id).and_then(Vec::pop) else { continue };
             if !keeps(from) && !keeps(at) {
                 inside[from + 1..=at].fill(true);
@@ -206,7 +206,7 @@ fn placeholder(entry: &recto::Entry) -> Result<Message, recto::EngineError> {
     let text = format!("[cleared: entry {index} of the log]");
     let results: Vec<serde_json::Value> = entry
         .message
-        .tool_results()
+        .tool_result_ids()
         .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": text }))
         .collect();
     let content = if results.is_empty() { json!(text) } else { json!(results) };

@@ -229,7 +229,7 @@ fn prefix<'a>(
             break;
         }
         open.extend(entry.message.tool_calls().map(|call| call.id.into_owned()));
-        for id in entry.message.tool_results() {
+        for id in entry.message.tool_result_ids() {
             if let Some(at) = open.iter().rposition(|open| *open == *id) {
                 open.remove(at);
             }

@@ -78,7 +78,7 @@ async fn parallel_calls_run_at_the_same_time_under_their_own_names() {
             .map(|call| call.name.into_owned())
             .collect();
         assert_eq!(calls, ["my tool", "my tool"]);
-        let results = entries.iter().flat_map(|entry| entry.message.tool_results());
+        let results = entries.iter().flat_map(|entry| entry.message.tool_result_ids());
         assert_eq!(results.collect::<Vec<_>>(), ["call_1", "call_2"]);
         for received in server.received() {
             check(target, &received.body);

@@ -228,7 +228,7 @@ pub(crate) struct Change {
 struct CachePlan {
     /// The unchanged front of the view.
     reused: Portion,
-    /// The rest of the view, which the provider must read again.
+    /// The rest of the view, which the provider must process again.
     read_anew: Portion,
     /// The cost at a provider.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -299,7 +299,7 @@ impl CommandResult for Change {
             field("view", format!("{had} → {messages}, {counted_before} → {tokens}"));
             let anew = counted(read_anew.tokens, "token");
             let same = counted(reused.tokens, "token");
-            field("prefix", format!("{same} unchanged, {anew} after it read again"));
+            field("prefix", format!("{same} unchanged, {anew} to process again"));
         }
         if self.starts_batch {
             let batch = outcome.stats().current_batch_index;

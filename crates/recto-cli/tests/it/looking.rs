@@ -12,11 +12,11 @@ fn a_change_that_leaves_the_view_as_it_was_says_so() {
     for arguments in [&["delete", "2"][..], &["mark", "x", "1"], &["batch", "start"]] {
         let said = stage.plain(arguments);
         assert!(said.contains("view     5 messages, 139 tokens, as before\n"), "{said}");
-        assert!(!said.contains("read again"), "{said}");
+        assert!(!said.contains("process again"), "{said}");
     }
     let said = stage.plain(&["restore", "2"]);
     assert!(said.contains("view     5 → 6 messages"), "{said}");
-    assert!(said.contains("read again"), "{said}");
+    assert!(said.contains("process again"), "{said}");
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Message {
 
     fn placeholder(&self, text: &str) -> Message {
         let calls = self.tool_calls().map(|call| call_part(&call.id, &call.name, &json!({})));
-        let results = self.tool_results().map(|id| result_part(&id, text));
+        let results = self.tool_result_ids().map(|id| result_part(&id, text));
         let parts: Vec<Value> = calls.chain(results).collect();
         let content = if parts.is_empty() { json!(text) } else { json!(parts) };
         Self::make(self.role(), content)
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_failed_tool_has_a_result_with_is_error() {
         let failure = Message::tool_error("a", "no such host");
-        assert_eq!(failure.tool_results().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(failure.tool_result_ids().collect::<Vec<_>>(), ["a"]);
         assert_eq!(failure.text(), "no such host");
         assert!(failure.json().contains(r#""is_error":true"#));
     }

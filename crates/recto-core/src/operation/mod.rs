@@ -108,6 +108,9 @@ macro_rules! operations {
         }
 
         impl OperationKind {
+            /// The kinds of operations.
+            pub const OPERATIONS: &'static [OperationKind] = &[$(OperationKind::$variant,)*];
+
             /// The name in JSON.
             pub fn as_str(self) -> &'static str {
                 match self {

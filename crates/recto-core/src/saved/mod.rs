@@ -28,7 +28,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use self::runs::Runs;
 pub use self::save::Saver;
-pub use self::shown::Shown;
+pub use self::shown::ShownEntries;
 pub use self::state::{BatchWalk, SavedState, SavedVersions};
 use crate::missing::BatchOrigin;
 use crate::operation::OperationKind;

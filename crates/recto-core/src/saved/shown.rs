@@ -10,7 +10,7 @@ use crate::{Error, LogIndex, Version};
 
 /// Log entries of one conversation that versions show: its own versions, and those of its forks.
 #[derive(Clone, Debug, Default)]
-pub struct Shown {
+pub struct ShownEntries {
     /// Ranges that neither overlap nor touch: the end of each by its start.
     ranges: BTreeMap<u32, u32>,
     /// All versions below this one have been added.
@@ -21,7 +21,7 @@ pub struct Shown {
     entries_below: Option<u32>,
 }
 
-impl Shown {
+impl ShownEntries {
     /// Adds the entries that a version shows. [`Error::NotLoaded`] names a version that `versions` lacks.
     pub fn add(&mut self, versions: &SavedVersions, version: Version) -> Result<(), Error> {
         self.add_view(versions, versions.saved(version)?, version)
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn ranges_that_touch_are_joined() {
-        let mut shown = Shown::default();
+        let mut shown = ShownEntries::default();
         for (first, len) in [(10, 5), (0, 3), (20, 1), (3, 2), (8, 2), (30, 0), (12, 9), (2, 1)] {
             shown.insert(first, len);
         }

@@ -123,7 +123,7 @@ impl SavedVersion {
     }
 
     /// The earlier version with the same view, if there is one.
-    pub fn view_of(&self) -> Option<Version> {
+    pub fn version_with_same_view(&self) -> Option<Version> {
         self.view.of.filter(|_| self.view.parts.is_none())
     }
 

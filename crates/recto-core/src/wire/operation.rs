@@ -3,7 +3,7 @@
 use super::body::{Body, MessageReader, is_similar};
 use crate::operation::{
     Append, Arrange, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert,
-    Mark, Operation, Redo, Replace, Restore, Rollback, Truncate, Undo, Unmark,
+    Mark, Operation, OperationKind, Redo, Replace, Restore, Rollback, Truncate, Undo, Unmark,
 };
 use crate::{BatchIndex, Error, LogIndex, Position, Version};
 
@@ -34,8 +34,11 @@ pub(super) const TRUNCATE_FIELDS: &[&str] =
 pub(super) const FILTER_FIELDS: &[&str] = &["roles", "contentContains", "contentExcludes", "scope"];
 pub(super) const CLEAR_FIELDS: &[&str] = &["keepSystemMessage", "scope"];
 
-const OPERATION_NAMES: &str = "APPEND, INSERT, REPLACE, DELETE, COMPRESS, TRUNCATE, FILTER, CLEAR, ARRANGE, \
-                     RESTORE, FIT, BATCH_START, BATCH_END, ROLLBACK, MARK, UNMARK, UNDO, REDO";
+/// The names of the operation form.
+fn names() -> impl Iterator<Item = &'static str> {
+    let kinds = OperationKind::OPERATIONS.iter().map(|kind| kind.as_str());
+    kinds.filter(|name| fields_of(name).is_some())
+}
 
 pub(super) fn read(
     name: &str,
@@ -44,10 +47,13 @@ pub(super) fn read(
 ) -> Result<Operation, Error> {
     let Some(fields) = fields_of(name) else {
         let name = crate::message::shorten(name);
-        let similar = OPERATION_NAMES.split(", ").find(|known| is_similar(known, &name));
+        let similar = names().find(|known| is_similar(known, &name));
         let reason = match similar {
             Some(known) => format!("there is no operation {name:?}; did you mean {known}?"),
-            None => format!("there is no operation {name:?}; use one of {OPERATION_NAMES}"),
+            None => {
+                let names: Vec<&str> = names().collect();
+                format!("there is no operation {name:?}; use one of {}", names.join(", "))
+            }
         };
         return Err(Error::operation_field("operation", reason));
     };
@@ -111,7 +117,8 @@ pub(super) fn read(
             }
         }
         "UNDO" => Ok(Undo.into()),
-        _ => Ok(Redo.into()),
+        "REDO" => Ok(Redo.into()),
+        _ => unreachable!("every operation that has fields is read"),
     }
 }
 

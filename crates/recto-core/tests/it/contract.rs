@@ -54,7 +54,7 @@ fn a_nested_tool_part_means_the_same_as_a_flat_one() {
     let result = r#"{"role":"tool","content":[{"type":"tool_result","tool_result":{"tool_use_id":"c","content":[{"type":"text","text":"ok"}]}}]}"#;
     let result = Message::from_json(result).unwrap();
     assert_eq!(
-        (&*result.text(), result.tool_results().collect::<Vec<_>>()),
+        (&*result.text(), result.tool_result_ids().collect::<Vec<_>>()),
         ("ok", vec!["c".into()])
     );
     let (conversation, outcome) = fresh().append([nested.clone(), result], 1).unwrap();

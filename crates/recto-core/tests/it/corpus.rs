@@ -72,7 +72,7 @@ fn check_returned(message: &Message, conversation: Conversation) {
 
     let text = message.text();
     if !message.json().contains("thinking") {
-        let tokens = text.len().div_ceil(4) + 3 + 1_000 * message.media();
+        let tokens = text.len().div_ceil(4) + 3 + 1_000 * message.media_count();
         assert_eq!(conversation.view().tokens(), tokens as u64, "{shown}");
     }
     if !text.is_empty() {

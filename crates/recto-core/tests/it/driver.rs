@@ -30,7 +30,7 @@ pub(crate) fn fingerprint(conversation: &Conversation) -> String {
     let marks: Vec<_> = conversation
         .marks()
         .labels()
-        .map(|label| (label.to_owned(), numbers(conversation.marks().with(label))))
+        .map(|label| (label.to_owned(), numbers(conversation.marks().indices(label))))
         .collect();
     let log: Vec<_> = conversation.log().iter().map(|e| (e.timestamp, e.message.json())).collect();
     let batches: Vec<_> = (0..conversation.stats().total_batches)
@@ -149,7 +149,7 @@ impl Pair {
         assert_eq!(labels, marks);
         for label in labels {
             let expected: Vec<usize> = model.marks()[label].iter().copied().collect();
-            assert_eq!(numbers(engine.marks().with(label)), expected);
+            assert_eq!(numbers(engine.marks().indices(label)), expected);
         }
     }
 

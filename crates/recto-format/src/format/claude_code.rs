@@ -521,6 +521,6 @@ impl Session<'_, '_> {
 
 /// The ids of the results of each message.
 fn results_of(messages: &[Message]) -> Vec<Vec<String>> {
-    let ids = |message: &Message| message.tool_results().map(|id| id.into_owned()).collect();
+    let ids = |message: &Message| message.tool_result_ids().map(|id| id.into_owned()).collect();
     messages.iter().map(ids).collect()
 }

@@ -86,7 +86,7 @@ fn branches_that_were_left_are_versions_and_hidden_messages_are_in_the_log() {
     let call = conversation
         .messages()
         .find_map(|message| message.tool_calls().next().map(|it| it.id.into_owned()));
-    let answered: Vec<_> = conversation.messages().flat_map(Message::tool_results).collect();
+    let answered: Vec<_> = conversation.messages().flat_map(Message::tool_result_ids).collect();
     assert_eq!(call.as_deref(), Some("a3"));
     assert_eq!(answered, ["a3", "a3"]);
 }
@@ -367,7 +367,7 @@ fn calls_that_were_made_at_once_are_exported_one_by_one() {
     let ids = |which: &[Message], uses: bool| -> Vec<String> {
         let ids = which.iter().flat_map(|message| match uses {
             true => message.tool_calls().map(|call| call.id.into_owned()).collect::<Vec<_>>(),
-            false => message.tool_results().map(|id| id.into_owned()).collect(),
+            false => message.tool_result_ids().map(|id| id.into_owned()).collect(),
         });
         ids.collect()
     };

@@ -107,7 +107,7 @@ fn calls_of_gemini_without_ids_find_their_responses_by_name_and_order() {
     let calls: Vec<String> =
         messages.iter().flat_map(Message::tool_calls).map(|call| call.id.into_owned()).collect();
     let answers: Vec<String> =
-        messages.iter().flat_map(Message::tool_results).map(|id| id.into_owned()).collect();
+        messages.iter().flat_map(Message::tool_result_ids).map(|id| id.into_owned()).collect();
     assert_eq!(calls, answers);
     assert_eq!(calls[2], "fc-3");
     let read = contents(&messages);
@@ -150,7 +150,7 @@ fn sharegpt_calls_are_texts_that_hold_them() {
     let read = contents(&messages);
     let call = messages[1].tool_calls().next().unwrap();
     assert_eq!((&*call.name, call.input), ("ls", r#"{"path": "/"}"#));
-    assert_eq!(messages[2].tool_results().next(), Some(call.id.clone()));
+    assert_eq!(messages[2].tool_result_ids().next(), Some(call.id.clone()));
     assert_eq!(read[5], ("assistant".into(), json!("not json")));
     assert_eq!(read[8].0, "user");
     let named: Value = serde_json::from_str(messages[8].json()).unwrap();
@@ -179,7 +179,7 @@ fn a_vercel_message_is_as_many_messages_as_it_has_steps() {
     );
     let calls: Vec<_> = messages[6].tool_calls().map(|call| call.id.into_owned()).collect();
     assert_eq!(calls, ["call_C", "call_D", "call_E", "call_F"]);
-    let answered: Vec<_> = messages[7].tool_results().collect();
+    let answered: Vec<_> = messages[7].tool_result_ids().collect();
     assert_eq!(answered, ["call_E", "call_F"], "what was never answered has no result");
     assert_eq!(read[6].1[3]["input"], "{broken");
 }

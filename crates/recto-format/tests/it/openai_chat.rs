@@ -130,7 +130,7 @@ fn results_of_functions_of_old_find_their_calls_by_name() {
     let calls: Vec<_> =
         messages.iter().flat_map(|it| it.tool_calls()).map(|call| call.id.into_owned()).collect();
     let answered: Vec<_> =
-        messages.iter().flat_map(|it| it.tool_results()).map(|id| id.into_owned()).collect();
+        messages.iter().flat_map(|it| it.tool_result_ids()).map(|id| id.into_owned()).collect();
     assert_eq!(answered, [calls[1].clone(), calls[0].clone()]);
 }
 

@@ -114,7 +114,7 @@ fn by_tool(entries: &[ShownEntry]) -> Vec<TokenShare> {
         let called = calls.iter().map(|call| call.name.clone().into_owned());
         let answered = entry
             .message
-            .tool_results()
+            .tool_result_ids()
             .map(|id| names.get(&*id).cloned().unwrap_or_else(|| "(call not in view)".to_owned()));
         let mut tools: Vec<String> = called.chain(answered).collect();
         tools.sort();

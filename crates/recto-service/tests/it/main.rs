@@ -44,7 +44,7 @@ impl Session {
         response
     }
 
-    /// [`ask`](Self::ask) about the conversation `a`.
+    /// [`query`](Self::query) about the conversation `a`.
     pub(crate) async fn of(&self, name: &str, value: Value) -> Value {
         self.query(json!({ "conversation": "a", name: value })).await
     }

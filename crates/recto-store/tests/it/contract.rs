@@ -1,7 +1,7 @@
 //! The contract of the trait `Store`, one test per statement.
 //!
 //! A test is a function that receives a new, empty store. The list at the end has all tests; a new kind of
-//! store is one line in `on_every_store`.
+//! store is a function in `places.rs` and a line in `on_every_store`.
 
 mod accepting;
 mod naming;

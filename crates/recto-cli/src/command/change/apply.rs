@@ -65,6 +65,8 @@ fn added_messages(request: &Request) -> impl Iterator<Item = &Message> {
         Operation::Append(append) => &*append.messages,
         Operation::Insert(insert) => &*insert.messages,
         Operation::Replace(replace) => std::slice::from_ref(&replace.message),
+        Operation::ReplaceEntries(replace) => &*replace.messages,
+        Operation::Compress(compress) => compress.summary.as_slice(),
         _ => &[],
     })
 }

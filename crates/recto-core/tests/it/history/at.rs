@@ -82,8 +82,8 @@ fn rollback_to_a_version_restores_view_batches_and_marks_and_keeps_the_log() {
         assert_eq!(view(&back), view(value));
         assert_eq!(back.stats().total_batches, value.stats().total_batches);
         assert_eq!(
-            numbers(back.marks().with(PINNED)),
-            numbers(value.marks().with(PINNED)),
+            numbers(back.marks().indices(PINNED)),
+            numbers(value.marks().indices(PINNED)),
             "version {version}"
         );
         assert_eq!(back.log().len(), last.log().len());

@@ -68,7 +68,7 @@ fn undo_reverts_everything_that_a_request_changed() {
         let marks: Vec<(String, Vec<usize>)> = conversation
             .marks()
             .labels()
-            .map(|label| (label.to_owned(), numbers(conversation.marks().with(label))))
+            .map(|label| (label.to_owned(), numbers(conversation.marks().indices(label))))
             .collect();
         let tools = conversation.tools().map(|tools| tools.tools().to_vec());
         (view(conversation), marks, tools, conversation.stats().total_batches)

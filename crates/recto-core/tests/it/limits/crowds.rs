@@ -38,7 +38,7 @@ fn each_of_a_hundred_thousand_images_is_counted() {
         parts(100_000, |_| r#"{"type":"file"}"#.into())
     );
     let files = Message::from_json(&json).expect("it is below the default limits");
-    assert_eq!(files.media(), 100_000);
+    assert_eq!(files.media_count(), 100_000);
     let (conversation, _) = fresh().append([files], 1).expect("it is accepted");
     assert_eq!(conversation.view().tokens(), 100_000 * 1_000 + 3);
 }

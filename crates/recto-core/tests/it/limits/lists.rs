@@ -28,7 +28,7 @@ fn a_million_indices_are_one_request() {
     assert_eq!((view(&one), outcome.hidden().len()), (vec![VIEW], VIEW));
     let mark = PINNED.to_owned();
     let (marked, _) = ask(&conversation, Mark { indices: million(), mark: mark.clone() }.into());
-    assert_eq!(marked.marks().with(PINNED).count(), VIEW);
+    assert_eq!(marked.marks().indices(PINNED).count(), VIEW);
     let none = Truncate { keep_last: Some(0), ..Truncate::default() };
     let (kept, _) = ask(&marked, none.into());
     assert_eq!(kept.view().len(), VIEW, "pinned entries stay");

@@ -57,7 +57,8 @@ pub(super) fn read(name: &str, fields: &Fields, common: &[&str]) -> Result<Opera
             Ok(Operation::Unmark { indices: fields.indices("indices")?, mark: mark(fields)? })
         }
         "UNDO" => Ok(Operation::Undo),
-        _ => Ok(Operation::Redo),
+        "REDO" => Ok(Operation::Redo),
+        _ => unreachable!("every operation that has fields is read"),
     }
 }
 
