@@ -22,7 +22,7 @@ mod transcript;
 use std::time::{Duration, Instant};
 
 use sheet::{Sheet, note};
-use stopwatch::Patience;
+use stopwatch::Sampling;
 use subject::Subject;
 use table::{Table, Way};
 use transcript::Transcript;
@@ -46,17 +46,17 @@ fn main() {
     } else {
         6
     };
-    let patience = if is_quick {
-        Patience { samples: 40, budget: Duration::from_millis(200) }
+    let sampling = if is_quick {
+        Sampling { samples: 40, budget: Duration::from_millis(200) }
     } else {
-        Patience { samples: 200, budget: Duration::from_millis(800) }
+        Sampling { samples: 200, budget: Duration::from_millis(800) }
     };
 
     let begin = Instant::now();
     let sizes: Vec<usize> = (3..=largest).map(|exponent| 10_usize.pow(exponent)).collect();
     let mut table = Table::new(rows::SECTIONS, sizes.clone());
     for size in sizes {
-        measure(&mut table, size, patience, &words);
+        measure(&mut table, size, sampling, &words);
     }
     note("");
     if has("--json") {
@@ -67,10 +67,10 @@ fn main() {
     }
 }
 
-fn measure(table: &mut Table, size: usize, patience: Patience, words: &[String]) {
+fn measure(table: &mut Table, size: usize, sampling: Sampling, words: &[String]) {
     note(&format!("{size} messages: building"));
     let subject = Subject::new(&Transcript::of(size));
-    let mut sheet = Sheet { table, way: Way::Recto, size, patience, words };
+    let mut sheet = Sheet { table, way: Way::Recto, size, sampling, words };
     recto::measure(&subject, &mut sheet);
     memory::measure(&subject, &mut sheet);
     sheet.way = Way::Plain;

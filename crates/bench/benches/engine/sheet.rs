@@ -2,14 +2,14 @@
 
 use std::io::{IsTerminal, Write};
 
-use crate::stopwatch::Patience;
+use crate::stopwatch::Sampling;
 use crate::table::{Table, Way};
 
 pub(crate) struct Sheet<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) way: Way,
     pub(crate) size: usize,
-    pub(crate) patience: Patience,
+    pub(crate) sampling: Sampling,
     /// Only rows with one of these words in their name; all if there is none.
     pub(crate) words: &'a [String],
 }
@@ -21,7 +21,7 @@ impl Sheet<'_> {
     }
 
     /// Measures a row.
-    pub(crate) fn row(&mut self, row: &'static str, measure: impl FnOnce(Patience) -> f64) {
+    pub(crate) fn row(&mut self, row: &'static str, measure: impl FnOnce(Sampling) -> f64) {
         self.rows(&[row], measure);
     }
 
@@ -29,13 +29,13 @@ impl Sheet<'_> {
     pub(crate) fn rows(
         &mut self,
         rows: &[&'static str],
-        measure: impl FnOnce(Patience) -> f64,
+        measure: impl FnOnce(Sampling) -> f64,
     ) -> Option<f64> {
         let wanted: Vec<&'static str> =
             rows.iter().copied().filter(|row| self.wants(row)).collect();
         let first = wanted.first()?;
         note(&format!("{} messages: {first}", self.size));
-        let value = measure(self.patience);
+        let value = measure(self.sampling);
         for row in wanted {
             self.table.put(row, self.way, self.size, value);
         }

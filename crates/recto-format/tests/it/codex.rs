@@ -131,7 +131,7 @@ fn the_history_of_a_rollout_can_be_walked() {
 }
 
 #[test]
-fn every_line_comes_back_byte_for_byte() {
+fn every_line_is_exported_byte_for_byte() {
     for name in ["rollout.jsonl", "old_compaction.jsonl"] {
         let text = corpus(name);
         let replay = imported(&text, CODEX);

@@ -74,8 +74,8 @@ impl ServerConfig {
         };
         server.allow_http = self.allow_http;
         if let Some(seconds) = self.timeout {
-            let patience = Duration::try_from_secs_f64(seconds);
-            server.call_timeout = patience.map_err(|error| wrong(format!("timeout: {error}")))?;
+            let timeout = Duration::try_from_secs_f64(seconds);
+            server.call_timeout = timeout.map_err(|error| wrong(format!("timeout: {error}")))?;
         }
         Ok(Some(server))
     }
