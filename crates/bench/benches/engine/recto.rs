@@ -1,4 +1,4 @@
-//! The times of Recto.
+//! Measures the times of Recto.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -13,11 +13,11 @@ use crate::sheet::Sheet;
 use crate::subject::{EDITS, Subject, scattered};
 use crate::transcript::rare_words;
 
-/// How many requests a chain has. Short, so that edits do not pile up.
+/// Number of requests in a chain. It is small, so that edits do not accumulate.
 const STEPS: usize = 16;
-/// The same for what does not change the view.
+/// Number of requests in a chain that does not change the view.
 const LONG: usize = 60;
-/// How many queries are asked in a row.
+/// Number of consecutive queries in a sample.
 const CALLS: usize = 200;
 
 /// Measures everything at one size.
@@ -42,7 +42,7 @@ fn versions(subject: &Subject, sheet: &mut Sheet<'_>) {
             time
         })
     });
-    // Down three batches with every step, and from the top again.
+    // Each step goes three batches down; after the last one, the steps start at the top again.
     let to_batch = |on: &Conversation, number: usize| {
         let batch = BatchIndex(EDITS - 3 * (number % LONG + 1));
         on.apply(Rollback::ToBatch(batch), 0)
@@ -60,7 +60,7 @@ fn versions(subject: &Subject, sheet: &mut Sheet<'_>) {
             Ok(applied)
         })
     });
-    // As many to choose from at every size, so that only the length of the view differs.
+    // The same number of versions at every size, so that only the length of the view differs.
     let recent = |number| Version((versions - 1 - scattered(number, 0, 200)) as u32);
     let to_recent =
         |on: &Conversation, number: usize| on.apply(Rollback::ToVersion(recent(number)), 0);
@@ -143,8 +143,8 @@ fn edits(subject: &Subject, sheet: &mut Sheet<'_>) {
     });
 }
 
-/// ARRANGE that moves one entry, and what of that is reading its list: the list is as long as the
-/// view, and compared with it entry by entry.
+/// Measures an ARRANGE that moves one entry. Reading its list is measured separately: the list is as long as
+/// the view and is compared with it entry by entry.
 fn arrange(subject: &Subject, sheet: &mut Sheet<'_>) {
     let fresh = &subject.fresh;
     let mut indices: Vec<LogIndex> = fresh.view().iter().collect();
@@ -159,8 +159,8 @@ fn arrange(subject: &Subject, sheet: &mut Sheet<'_>) {
         clock.elapsed().as_secs_f64()
     };
     sheet.row("reading the list of an ARRANGE", |sampling| sampling.samples(read));
-    // The difference of two times that are much longer: of many samples of both, taken in turns, the
-    // quickest are compared.
+    // This is a small difference of two long times. Many samples of both are taken in turns, and the
+    // shortest ones are subtracted.
     sheet.row("ARRANGE one entry, beyond that", |sampling| {
         let (mut least_whole, mut least_read) = (f64::MAX, f64::MAX);
         sampling.samples(|| {
@@ -184,7 +184,7 @@ fn read_all(outcome: &Outcome) {
 }
 
 fn appends(subject: &Subject, sheet: &mut Sheet<'_>) {
-    // Messages of all kinds, as they come.
+    // Messages of all kinds, in the order of the transcript.
     let messages: Vec<Message> =
         subject.fresh.messages().skip(subject.size / 2).take(256).cloned().collect();
     let append = |on: &Conversation, number: usize| {
@@ -226,7 +226,7 @@ fn queries(subject: &Subject, sheet: &mut Sheet<'_>) {
 fn fits(subject: &Subject, sheet: &mut Sheet<'_>) {
     let Subject { fresh, edited, .. } = subject;
     let tokens = fresh.view().tokens();
-    // A few tokens more each time, so that the run starts at another place.
+    // The budget differs in each call, so that the kept run starts at another position.
     let into = |share: u64| {
         move |on: &Conversation, number: usize| {
             on.apply(Fit::within(tokens / share + 97 * (number % 64) as u64), 0)
@@ -256,7 +256,7 @@ pub(crate) fn spoken() -> RoleSet {
     [Role::System, Role::User, Role::Assistant].into_iter().collect()
 }
 
-/// The rows that look for words, and how many.
+/// The rows that filter by words, with the number of words.
 pub(crate) const FILTERS: [(&str, usize); 4] = [
     ("FILTER by 1 word", 1),
     ("FILTER by 10 words", 10),
