@@ -1,4 +1,4 @@
-//! `recto chat` in a build without the feature `chat`: the command exists, and says what is missing.
+//! `recto chat` in a build without the feature `chat`: an error that names the feature.
 
 use std::ffi::OsString;
 
