@@ -18,7 +18,7 @@ use crate::{Conversation, Error};
 pub struct Keep {
     /// The number of newest versions to keep.
     pub last_versions: Option<u32>,
-    /// The number of newest batches of the live path whose versions are kept.
+    /// A count of batches: all versions since the n-th newest batch of the live path was opened are kept.
     pub last_batches: Option<usize>,
     /// Versions of this time or later are kept.
     pub since: Option<Timestamp>,
@@ -44,7 +44,7 @@ impl Keep {
         Keep { last_versions: Some(1), ..Keep::default() }
     }
 
-    /// Keeps the versions of the newest `batches` batches of the live path.
+    /// Keeps all versions since the oldest of the newest `batches` batches of the live path was opened.
     pub fn last_batches(batches: usize) -> Keep {
         Keep { last_batches: Some(batches), ..Keep::default() }
     }

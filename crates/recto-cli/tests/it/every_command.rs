@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use recto_cli::StreamInfo;
 use serde_json::json;
 
-use crate::commands::{shop, steady, worked_on};
+use crate::commands::{apply_changes, normalized, shop};
 use crate::stage::{Ran, Stage};
 
 const TERMINAL: StreamInfo = StreamInfo { size: Some((80, 10_000)), colours: true };
@@ -14,10 +14,10 @@ const TERMINAL: StreamInfo = StreamInfo { size: Some((80, 10_000)), colours: tru
 fn twice(command: &str, perform: impl Fn(&Stage, StreamInfo) -> Ran) -> String {
     let shown = |screen: StreamInfo| {
         let stage = shop();
-        worked_on(&stage);
+        apply_changes(&stage);
         let ran = perform(&stage, screen);
         assert_eq!((ran.code, &*ran.errors), (0, ""), "{command}: {}", ran.out);
-        steady(&ran.out, &stage).replace('\u{1b}', "␛")
+        normalized(&ran.out, &stage).replace('\u{1b}', "␛")
     };
     let (plain, terminal) = (shown(StreamInfo::default()), shown(TERMINAL));
     format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}")

@@ -3,7 +3,7 @@
 use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 
-use crate::commands::{shop, worked_on};
+use crate::commands::{apply_changes, shop};
 use crate::stage::Stage;
 
 #[test]
@@ -205,7 +205,7 @@ fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
     ];
     for operation in operations {
         let stage = shop();
-        worked_on(&stage);
+        apply_changes(&stage);
         stage.plain(&["unmark", "pinned", "1"]);
         let summary = text(&stage);
         let operation: Vec<&str> =
@@ -372,7 +372,7 @@ fn limits_and_compression_are_set_and_taken_away() {
 #[test]
 fn what_goes_for_good_can_be_looked_at_first_and_is_refused_at_another_version() {
     let stage = shop();
-    worked_on(&stage);
+    apply_changes(&stage);
     stage.plain(&["fork", "what-if", "--at", "1"]);
     stage.plain(&["show", "-c", "shop"]);
     let state = |stage: &Stage| {

@@ -4,7 +4,7 @@ use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 use testkit::provider::Provider;
 
-use crate::commands::{shop, steady, worked_on};
+use crate::commands::{apply_changes, normalized, shop};
 use crate::stage::{Ran, Stage};
 
 /// A session in which somebody stopped a tool: its call has no result.
@@ -29,7 +29,7 @@ fn everything(stage: &Stage, arguments: &[&str]) -> String {
     let terminal = shown(stage.perform(arguments, "", screen)).replace('\u{1b}', "␛");
     let command = arguments.join(" ");
     let text = format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}");
-    steady(&text.replace(SESSION, "SESSION"), stage)
+    normalized(&text.replace(SESSION, "SESSION"), stage)
 }
 
 macro_rules! looks {
@@ -407,7 +407,7 @@ fn a_fix_is_one_request_that_can_be_taken_back() {
 #[test]
 fn plans_go_by_the_prices_that_are_given() {
     let stage = shop();
-    worked_on(&stage);
+    apply_changes(&stage);
     let table = json!({ "note": "mine", "models": [
         { "model": "mine", "input": 1000, "cached": 10, "minimum": 0 }] });
     let prices = stage.file("prices.json", &table.to_string());

@@ -37,7 +37,8 @@ pub struct Prune {
 pub struct PruneOptions {
     /// The number of newest versions to keep.
     pub keep_versions: Option<u64>,
-    /// The number of newest batches of the live path whose versions are kept.
+    /// A count of batches: all versions since the COUNT-th newest batch of the live path was opened are
+    /// kept.
     pub keep_batches: Option<u64>,
     /// Keeps the versions since a time, in milliseconds since 1970.
     pub keep_since: Option<i64>,
