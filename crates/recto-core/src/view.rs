@@ -16,8 +16,8 @@ use crate::{LogIndex, Position, Role, RoleSet};
 /// Maximum tokens of one message. A larger count is reduced to this.
 pub const MAX_MESSAGE_TOKENS: u64 = (1 << 30) - 1;
 
-/// An entry of a view: the log index, the role, the tokens, and the tool calls and results without a
-/// partner in the message.
+/// An entry of a view: the log index, the role, the tokens, and the tool calls without a result and results
+/// without a call in the message.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewEntry {
     index: u32,
@@ -88,7 +88,7 @@ pub(crate) struct Sums {
     /// The smallest and the largest log index; `min_index > max_index` if the range is empty.
     min_index: u32,
     max_index: u32,
-    /// The tool calls and results without a partner in this range.
+    /// The tool calls without a result and results without a call in this range.
     pub(crate) open: Edges,
 }
 

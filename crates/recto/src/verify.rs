@@ -131,9 +131,8 @@ impl Recto {
             }
             if wrong > 0 {
                 let name = found.name.clone().unwrap_or_else(|| row.id.to_string());
-                faults.push(format!(
-                    "the search index has not the words of {wrong} messages of {name:?}"
-                ));
+                faults
+                    .push(format!("the search index lacks words of {wrong} messages of {name:?}"));
             }
         }
         Ok(faults)

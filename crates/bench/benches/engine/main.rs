@@ -1,12 +1,13 @@
-//! How long the engine takes, and how much it keeps, beside the plain way.
+//! Times and memory of the engine, compared with a plain list.
 //!
-//! `cargo bench -p bench --bench engine` prints a table; `-- --quick` stops at 10⁵ messages,
-//! `-- --json` prints the numbers as JSON, other arguments choose rows by a word in their name. The rows and their targets are in `rows.rs`, what is
-//! measured in `recto.rs`, `plain_times.rs` and `memory.rs`, the conversation in `transcript.rs`.
+//! `cargo bench -p bench --bench engine` prints a table. `-- --quick` stops at 10⁵ messages, `-- --json`
+//! prints the numbers as JSON, and other arguments select rows by a word in their name. The rows and their
+//! limits are in `rows.rs`, the measurements in `recto.rs`, `plain_times.rs` and `memory.rs`, the
+//! conversation in `transcript.rs`.
 //!
-//! Allocations are counted while they are taken (one atomic addition each), for
-//! Recto and the plain way alike.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // a program that talks to people
+//! The allocator counts bytes during all measurements (one atomic addition per allocation), for Recto and
+//! for the plain list alike.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // the table is the result
 
 mod memory;
 mod plain;

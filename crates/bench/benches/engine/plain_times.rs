@@ -1,4 +1,4 @@
-//! The times of the plain way.
+//! Measures the times of the plain list.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::sheet::Sheet;
 use crate::subject::{Subject, scattered};
 use crate::transcript::rare_words;
 
-/// What the plain way would take longer for is left out.
+/// Measurements for which the plain list would take longer are skipped.
 const TOO_LONG: Duration = Duration::from_secs(4);
 
-/// Measures what the plain way has at one size.
+/// Measures the rows of the plain list at one size.
 pub(crate) fn measure(subject: &Subject, sheet: &mut Sheet<'_>) {
     let mut list = subject.plain();
     versions(&mut list, subject, sheet);
@@ -78,7 +78,7 @@ fn edits(list: &mut PlainList, subject: &Subject, sheet: &mut Sheet<'_>) {
     });
 }
 
-/// Shapes the list over and over; each time it is put back off the clock.
+/// Shapes the list repeatedly. Reverting each operation is not measured.
 fn shaped(
     list: &mut PlainList,
     sheet: &mut Sheet<'_>,

@@ -1,4 +1,4 @@
-//! The measuring of one way at one size.
+//! Measures the rows of one implementation at one size.
 
 use std::io::{IsTerminal, Write};
 
@@ -10,7 +10,7 @@ pub(crate) struct Sheet<'a> {
     pub(crate) way: Way,
     pub(crate) size: usize,
     pub(crate) sampling: Sampling,
-    /// Only rows with one of these words in their name; all if there is none.
+    /// Words that select rows by name. Empty: all rows.
     pub(crate) words: &'a [String],
 }
 
@@ -25,7 +25,7 @@ impl Sheet<'_> {
         self.rows(&[row], measure);
     }
 
-    /// Measures what stands in several rows.
+    /// Measures a value that several rows share.
     pub(crate) fn rows(
         &mut self,
         rows: &[&'static str],

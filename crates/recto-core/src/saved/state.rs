@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_continues_where_it_was_after_a_version_was_loaded() {
+    fn a_walk_continues_at_the_same_batch_after_a_version_was_loaded() {
         let saved = versions(100);
         let newest = &saved[101];
         let path = StoredPath { origin: newest.batch.into(), number: newest.batch_number as usize };

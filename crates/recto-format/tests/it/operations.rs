@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_was_done_to_a_view_it_is_rendered_valid(
+    fn a_view_after_random_operations_is_rendered_as_a_valid_request(
         steps in prop::collection::vec(prop::collection::vec(any::<u16>(), 0..100), 1..20),
     ) {
         let mut conversation = CheckedConversation::new();

@@ -37,9 +37,9 @@ pub struct Settings<'a> {
 pub struct ConversationSettings {
     /// The conversation's name.
     pub conversation: String,
-    /// Whether nothing was changed. The settings are those that the change would lead to.
+    /// Whether this is a dry run, which changes nothing. The settings are those after the change.
     pub dry_run: bool,
-    /// The version that setting the tools has made. Missing if the tools stay the same.
+    /// The version that set the tools. Missing if the tools are unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// The token counter.

@@ -1,4 +1,4 @@
-//! The version that each version goes on from.
+//! The parent of each version: the version whose state it continues.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use recto::{Conversation, OperationKind, Version, VersionInfo};
 
 use crate::Error;
 
-/// The version that each of these goes on from. They are in ascending order. Of several versions with
-/// the view that was restored, it is the newest: a mark in between has not changed the view.
+/// The parents of versions, which are in ascending order. If several versions have the restored view, the
+/// parent is the newest of them, because a mark in between does not change the view.
 pub(super) async fn parents(
     conversation: &Conversation,
     versions: &[VersionInfo],
@@ -29,7 +29,7 @@ fn goes_back(operation: OperationKind) -> bool {
     matches!(operation, BatchEnd | Redo | Rollback | Undo)
 }
 
-/// The versions so far, by what they show. A view is identified by the version that made it.
+/// The versions so far, by view. A view is identified by the version that made it.
 #[derive(Debug, Default)]
 struct Ancestry {
     by_view: HashMap<(Version, Version), Version>,
@@ -39,7 +39,7 @@ struct Ancestry {
 }
 
 impl Ancestry {
-    /// The version that the next one goes on from. `home` made the view that it restored.
+    /// The parent of the next version. `home` is the version that made the restored view.
     fn next(&mut self, info: &VersionInfo, home: Option<Version>) -> Option<Version> {
         let batch = info.batch_opened_by;
         let figures = (batch, info.messages, info.tokens);

@@ -13,7 +13,7 @@ on_every_store! {
     rows_that_forks_share_are_verified_once_and_their_faults_are_reported_for_each
 }
 
-/// A fork of a fork of a fork …, each with a message more.
+/// A chain of forks, each with one more message.
 async fn nested(recto: &recto::Recto, depth: usize) {
     let mut at = recto.create("fork 0", settings()).await.unwrap();
     for number in 0..depth {
