@@ -237,7 +237,9 @@ impl Requirement {
         }
         if !self.is_met(workspace) {
             let check = self.check.join(" ");
-            console.line(format_args!("{name} is still missing; next: run `{check}` to see the reason"));
+            console.line(format_args!(
+                "{name} is still missing; next: run `{check}` to see the reason"
+            ));
             return Err(StepsFailed);
         }
         Ok(())
