@@ -70,7 +70,7 @@ const MESSAGES: usize = 10_000;
 const LIMIT: Duration = Duration::from_millis(3);
 
 fn main() {
-    // `cargo bench` adds an option of its own.
+    // `cargo bench` adds the option `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
     let peer = arguments.iter().position(|it| it == "--peer");
     let peer = peer.and_then(|at| Some((arguments.get(at + 1)?, arguments.get(at + 2)?)));

@@ -317,12 +317,12 @@ impl View {
         nearest.map(LogIndex)
     }
 
-    /// The entries for which `keep` returns true, and those at the positions `pinned` (sorted). `judge`
-    /// decides about whole ranges.
+    /// The entries for which `keep` returns true, and those at the positions `pinned` (sorted).
+    /// `keep_range` decides for a whole range whether all, none or some of its entries are kept.
     pub(crate) fn retain(
         &self,
         pinned: &[Position],
-        mut judge: impl FnMut(usize, &Sums) -> Keep,
+        mut keep_range: impl FnMut(usize, &Sums) -> Keep,
         mut keep: impl FnMut(usize, &ViewEntry) -> bool,
     ) -> View {
         let pins_in = |start: usize, end: usize| {
@@ -330,7 +330,7 @@ impl View {
             pinned.get(first).is_some_and(|pin| pin.0 < end)
         };
         View(self.0.retain(
-            |start, sums| match judge(start, sums) {
+            |start, sums| match keep_range(start, sums) {
                 Keep::None if pins_in(start, start + sums.count()) => Keep::Some,
                 other => other,
             },

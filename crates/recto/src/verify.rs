@@ -437,7 +437,7 @@ impl Check {
                 [message.erased(), message.pruned()].iter().any(|empty| empty.json() == entry.body)
             });
             if !is_empty {
-                let fault = "what stands in the place of an erased message is not a placeholder";
+                let fault = "the text of an erased message is not a placeholder";
                 self.fault(version.0, format!("version {version}: {fault}"));
             }
         }

@@ -95,8 +95,8 @@ impl Table {
         Some(if row.unit.less_is_better() { plain / recto } else { recto / plain })
     }
 
-    /// The value that a limit applies to, and whether it is within the limit.
-    fn judge(&self, row: &Row, bar: Bar) -> Option<bool> {
+    /// Whether the row meets the limit. `None` if the value was not measured.
+    fn meets(&self, row: &Row, bar: Bar) -> Option<bool> {
         Some(match bar {
             Bar::Under(limit) => self.at_largest(row)? < limit,
             Bar::Over(limit) => self.at_largest(row)? > limit,
@@ -106,7 +106,7 @@ impl Table {
     }
 
     fn missed(&self, row: &Row) -> Vec<Bar> {
-        row.bars.iter().copied().filter(|&bar| self.judge(row, bar) != Some(true)).collect()
+        row.bars.iter().copied().filter(|&bar| self.meets(row, bar) != Some(true)).collect()
     }
 
     fn verdict(&self, row: &Row) -> String {

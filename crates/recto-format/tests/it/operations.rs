@@ -74,13 +74,13 @@ proptest! {
 /// Returns the number of requests that were validated.
 pub(crate) fn run(seed: u64) -> u64 {
     let mut conversation = CheckedConversation::new();
-    let mut judged = 0;
+    let mut checked = 0;
     for number in 0..30 {
         conversation.step(&generate::numbers(seed.wrapping_mul(1_009).wrapping_add(number), 120));
         let view = conversation.view();
         for target in Target::ALL {
-            judged += u64::from(check(&view, target, None).is_some());
+            checked += u64::from(check(&view, target, None).is_some());
         }
     }
-    judged
+    checked
 }

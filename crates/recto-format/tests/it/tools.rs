@@ -22,7 +22,7 @@ fn rendered(tools: &[Tool], target: Target) -> Result<recto_format::Rendered, Er
 }
 
 /// Checks that the provider accepts the messages and the tools.
-fn judge(body: &Value, target: Target) {
+fn assert_accepted(body: &Value, target: Target) {
     provider(target).check(body).unwrap_or_else(|violation| panic!("{violation}\n{body}"));
     let tools = testkit::provider::tools::check(provider(target), body);
     tools.unwrap_or_else(|violation| panic!("{violation}\n{body}"));
@@ -30,7 +30,7 @@ fn judge(body: &Value, target: Target) {
 
 fn tools_in(tools: &[Tool], target: Target) -> Value {
     let body: Value = serde_json::from_str(&rendered(tools, target).unwrap().body).unwrap();
-    judge(&body, target);
+    assert_accepted(&body, target);
     body["tools"].clone()
 }
 
@@ -97,7 +97,7 @@ fn a_name_is_encoded_as_in_calls_and_reported() {
     for target in Target::ALL {
         let rendered = rendered(&tools, target).unwrap();
         let body: Value = serde_json::from_str(&rendered.body).unwrap();
-        judge(&body, target);
+        assert_accepted(&body, target);
         let renamed = &rendered.renamed_tools;
         if target == Target::Gemini {
             assert!(renamed.is_empty(), "a dot is allowed there");
@@ -177,7 +177,7 @@ proptest! {
             match rendered(&tools, target) {
                 Ok(rendered) => {
                     prop_assert!(!has_array && distinct.len() == names.len());
-                    judge(&serde_json::from_str(&rendered.body).unwrap(), target);
+                    assert_accepted(&serde_json::from_str(&rendered.body).unwrap(), target);
                 }
                 Err(error) => prop_assert!(has_array || distinct.len() < names.len(), "{}", error),
             }
@@ -251,7 +251,7 @@ fn alternatives_at_the_top_of_a_schema_are_merged_where_they_are_rejected() {
         for target in Target::ALL {
             let rendered = rendered(&tools, target).unwrap();
             let body: Value = serde_json::from_str(&rendered.body).unwrap();
-            judge(&body, target);
+            assert_accepted(&body, target);
             if target == Target::Gemini {
                 assert_eq!(rendered.tool_findings, []);
                 assert!(rendered.body.contains(word), "{}", rendered.body);
