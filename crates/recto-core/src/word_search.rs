@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Between linear growth (4) and quadratic growth (16), for four times as much input.
+    /// Maximum growth of the time for four times as much input. Linear growth is 4, quadratic growth is 16.
     const MAX_GROWTH: f64 = 10.0;
 
     /// Compares the shortest times, because other processes can only make a time longer.

@@ -205,7 +205,7 @@ pub(crate) struct ErrorBody {
     details: Option<Map<String, Value>>,
 }
 
-/// The figures of a conversation.
+/// The numbers of messages, batches and tokens of a conversation.
 #[derive(JsonSchema)]
 #[schemars(rename = "ConversationStats", rename_all = "camelCase")]
 pub(crate) struct Stats {

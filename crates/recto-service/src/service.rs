@@ -104,7 +104,8 @@ impl Service {
         }
     }
 
-    /// A name does not mean the same conversation any more, or its settings have changed.
+    /// Drops the cached handle of a name. Called after the conversation was renamed or removed, or its
+    /// settings have changed.
     pub(crate) fn forget(&self, name: &str) {
         if let Some(cache) = &self.cache {
             cache.lock().unwrap_or_else(PoisonError::into_inner).remove(name);

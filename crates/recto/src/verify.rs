@@ -374,10 +374,10 @@ impl Check {
             progress(Progress::new(u64::from(version), u64::from(head.version) + 1));
         }
         if self.entries != head.entries {
-            self.fault(head.version, "its newest version is not of its log".to_owned());
+            self.fault(head.version, "its newest record and row differ in log length".to_owned());
         }
         if self.link != head.link {
-            let fault = "the chain does not end in what is stored as its end";
+            let fault = "the computed end of the chain differs from the stored one";
             self.fault(head.version, fault.to_owned());
         }
         let first = Version(self.start.saturating_sub(1));

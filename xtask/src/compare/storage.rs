@@ -66,7 +66,7 @@ const LIBRARIES: &[Library] = &[
 
 /// Maximum time of another library to write the run, in seconds.
 const MAX_SECONDS: u32 = 75;
-/// A library that took longer than this runs only once, in seconds.
+/// Maximum time of a run that is repeated, in seconds. A slower library runs only once.
 const MAX_REPEATED_SECONDS: f64 = 15.0;
 
 pub(super) fn run(

@@ -209,8 +209,8 @@ fn note_unanswered(
         return Ok(());
     }
     let text = format!(
-        "{} without an answer before this one, which are sent too; `recto chat --again` asks for an answer \
-         without a new message, `recto truncate --remove-last {count}` hides them",
+        "the request also contains {} without an answer before this one; `recto chat --again` asks for an \
+         answer without a new message, `recto truncate --remove-last {count}` hides them",
         counted(count, "message")
     );
     context.output.note(&Line::wrapping().styled(NOTE, "note: ").text(text), context.environment)

@@ -88,13 +88,13 @@ pub(crate) struct Select {
     /// Time of the oldest message: 2026-01-31, 2026-01-31T17:05, 2h, 3 days
     #[arg(long, value_name = "TIME", value_parser = time::read)]
     since: Option<i64>,
-    /// Time that all messages precede
+    /// End of the time range of the messages, not included
     #[arg(long, value_name = "TIME", value_parser = time::read)]
     until: Option<i64>,
     /// Version to read: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION", conflicts_with = "batch")]
     at: Option<VersionArgument>,
-    /// Batch of the live path, in its last state
+    /// Batch of the live path to read, as it was when it was left
     #[arg(long, value_name = "BATCH")]
     batch: Option<usize>,
 }

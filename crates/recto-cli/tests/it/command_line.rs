@@ -16,7 +16,7 @@ fn unknown_commands_and_arguments_exit_with_2_and_print_usage() {
 }
 
 #[test]
-fn help_names_every_command_and_version_is_the_package_s() {
+fn help_lists_every_command_and_version_prints_the_package_version() {
     insta::assert_snapshot!(printed(&mut recto(&["--help"])));
     let version = concat!("recto ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(printed(&mut recto(&["--version"])), version);

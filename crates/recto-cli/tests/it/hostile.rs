@@ -165,7 +165,7 @@ fn assert_no_escapes(printed: &str, what: &str) {
         rest = colour.unwrap_or_else(|| panic!("the output of {what} contains {escape:?}"));
     }
     let lines = printed.lines().count();
-    // Wrapping lines may take more rows than one.
+    // A line that wraps takes several rows.
     let rows = lines + printed.len() / 80 + 10;
     let mut terminal = emulator(u16::try_from(rows).unwrap_or(u16::MAX));
     terminal.process(printed.replace('\n', "\r\n").as_bytes());

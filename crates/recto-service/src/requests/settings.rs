@@ -75,7 +75,7 @@ impl Perform for Settings<'_> {
         let expected_version = self.expected_version.map(|at| at.0);
         let write = WriteOptions { expected_version, ..WriteOptions::default() };
         let mut version = None;
-        // The tools come first: they can be refused.
+        // The tools are set before the policy, because setting them can fail.
         match &tools {
             Some(tools) if dry_run => {
                 handle.preview_tools_with(tools.clone(), write).await?;

@@ -23,7 +23,7 @@ pub(super) struct ServerConfig {
     env: Pairs<String>,
     /// Names of variables of this process that the program receives.
     variables: Vec<String>,
-    /// Or a URL, more headers, and the variable with the key.
+    /// Instead of a program: a URL, additional headers, and the variable with the key.
     url: Option<String>,
     headers: Pairs<String>,
     key_variable: Option<String>,

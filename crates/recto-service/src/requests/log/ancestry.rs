@@ -15,11 +15,11 @@ pub(super) async fn parents(
     let mut ancestry = Ancestry::default();
     let mut parents = Vec::with_capacity(versions.len());
     for info in versions {
-        let home = match goes_back(info.operation) {
+        let restored = match goes_back(info.operation) {
             true => conversation.parent(info.version).await?,
             false => None,
         };
-        parents.push(ancestry.next(info, home));
+        parents.push(ancestry.next(info, restored));
     }
     Ok(parents)
 }
@@ -39,19 +39,20 @@ struct Ancestry {
 }
 
 impl Ancestry {
-    /// The parent of the next version. `home` is the version that made the restored view.
-    fn next(&mut self, info: &VersionInfo, home: Option<Version>) -> Option<Version> {
+    /// The parent of the next version. `restored` is the version that made its view, if it
+    /// restored one.
+    fn next(&mut self, info: &VersionInfo, restored: Option<Version>) -> Option<Version> {
         let batch = info.batch_opened_by;
         let figures = (batch, info.messages, info.tokens);
-        let parent = match home {
-            Some(home) => {
-                let same = self.by_view.get(&(home, batch)).or(self.by_figures.get(&figures));
-                Some(same.copied().unwrap_or(home))
+        let parent = match restored {
+            Some(restored) => {
+                let same = self.by_view.get(&(restored, batch)).or(self.by_figures.get(&figures));
+                Some(same.copied().unwrap_or(restored))
             }
             None => info.version.0.checked_sub(1).map(Version),
         };
-        self.view = match (home, info.operation) {
-            (Some(home), _) => home,
+        self.view = match (restored, info.operation) {
+            (Some(restored), _) => restored,
             (None, OperationKind::Mark | OperationKind::Unmark) => self.view,
             (None, _) => info.version,
         };

@@ -59,7 +59,7 @@ async fn rows_that_forks_share_are_verified_once_and_their_faults_are_reported_f
         assert_eq!((report.versions, report.entries), (info.version.0 + 1, info.messages));
         assert_eq!(report.link, info.link);
     }
-    // Another message in the place of message 1, which "fork 1" has added: its forks show it too.
+    // Overwrites message 1, which "fork 1" has added: the forks of "fork 1" show the new text too.
     let owner = recto.conversation("fork 1").await.unwrap().id();
     let rows = place.store.commits(owner, None).await.unwrap();
     let mut rewrite = recto_store::Rewrite::default();
