@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: timings of the engine, of stores and of the command, and exact instruction
 //! counts.
 //!
-//! Counts come from Valgrind by way of gungraun. They do not depend on how busy a machine is, so
-//! the benchmark itself sets hard limits and a regression fails.
+//! Valgrind counts the instructions, through gungraun. The counts do not depend on the load of the machine, so
+//! the benchmark has hard limits and fails on a regression.
 
 mod format;
 mod model_loop;
@@ -19,15 +19,15 @@ use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to measure.
+    /// Benchmark to run.
     #[arg(value_enum, default_value = "engine")]
     what: What,
 
-    /// For store: how long the agent run is.
+    /// For store: number of messages of the agent run.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
     messages: u32,
 
-    /// Passed on to the benchmark, such as a filter.
+    /// Arguments for the benchmark, such as a filter.
     #[arg(last = true)]
     arguments: Vec<String>,
 }
@@ -42,13 +42,13 @@ enum What {
     Store,
     /// Rates of import and rendering; fails above a limit.
     Format,
-    /// Times of the `recto` command, beside git and sqlite3.
+    /// Times of the `recto` command, compared with git and sqlite3.
     Cli,
-    /// Recto's own time in a model call, beside LangGraph; fails above a limit.
+    /// Recto's own time in a model call, compared with LangGraph; fails above a limit.
     Loop,
 }
 
-/// The command's file.
+/// File name of the command.
 const EXECUTABLE: &str = if cfg!(windows) { "recto.exe" } else { "recto" };
 
 pub(crate) fn run(
@@ -131,7 +131,7 @@ fn benchmark(name: &str, arguments: &[String], workspace: &Workspace) -> Command
     command
 }
 
-/// What is worth keeping of gungraun's summaries, one JSON line a benchmark.
+/// The important fields of gungraun's summaries, one JSON line per benchmark.
 fn instruction_counts(finished: &Finished) -> Vec<Value> {
     let summaries = finished.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
     summaries.map(|summary: Value| instruction_count(&summary)).collect()

@@ -1,4 +1,4 @@
-//! `cargo xtask compare`: Recto beside what people use today, on the same input.
+//! `cargo xtask compare`: compares Recto with other libraries on the same input.
 //!
 //! A comparison is a Python script with its `requirements.txt`, both beside this file, and an
 //! example of a crate. Each takes the input file and prints one line of JSON. To add one, write
@@ -25,11 +25,11 @@ use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to compare.
+    /// Comparison to run.
     #[arg(value_enum)]
     what: What,
 
-    /// For storage: how long the agent run is.
+    /// For storage: number of messages of the agent run.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..))]
     messages: u32,
 
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// How often each side runs, in turn; the fastest run counts.
+    /// Number of runs of each side, in turn. The fastest run counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Options {
 enum What {
     /// Counting tokens: Python's tiktoken and the engine.
     Tokens,
-    /// Keeping an agent run: LangGraph, the OpenAI Agents SDK and Recto.
+    /// Storing an agent run: LangGraph, the OpenAI Agents SDK and Recto.
     Storage,
 }
 
@@ -54,7 +54,7 @@ enum What {
 struct Comparison {
     /// The name of the script and of its requirements in `compare/`.
     name: &'static str,
-    /// How the table calls the Python side.
+    /// The name of the Python side in the table.
     python: &'static str,
     package: &'static str,
     example: &'static str,
@@ -118,7 +118,7 @@ impl Comparison {
         Ok(path)
     }
 
-    /// Built apart, so that no run waits for the compiler.
+    /// Builds the example first, so that no run waits for the compiler.
     fn build(&self, workspace: &Workspace, console: &Console) -> Result<(), StepsFailed> {
         let command =
             workspace.cargo(["build", "--release", "-p", self.package, "--example", self.example]);

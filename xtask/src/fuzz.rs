@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: each fuzz target for a bounded time, with a seed that is printed.
+//! `cargo xtask fuzz`: runs each fuzz target for a bounded time, and prints the seed.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::workspace::{TINY_NODES, Workspace};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How long each target runs.
+    /// Duration of each target, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
 
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     #[arg(long)]
     target: Option<String>,
 
-    /// The seed that decides everything; a fresh one without it.
+    /// Seed of the random numbers. Default: a new one.
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(
     if succeeded { Ok(()) } else { Err(StepsFailed.into()) }
 }
 
-/// Built apart from the run, so that a compile error is not taken for a finding.
+/// Builds the target first, so that a compile error is not reported as a finding.
 fn build(target: &str, workspace: &Workspace) -> Step {
     let mut command = workspace.cargo(["+nightly", "fuzz", "build", target]);
     command.env("RUSTFLAGS", TINY_NODES);

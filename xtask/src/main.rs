@@ -1,4 +1,4 @@
-//! The commands of this repository: `cargo xtask test` and the longer runs beside it.
+//! The commands of this repository: `cargo xtask test` and longer runs.
 //!
 //! Each command has a file. It prints one line per step with the step's duration and, after a failure, what to
 //! do next. `step.rs` runs programs, `requirement.rs` installs what they need, `workspace.rs` finds files.
@@ -33,7 +33,7 @@ struct Cli {
     #[arg(long, global = true)]
     json: bool,
 
-    /// Show what each step prints while it runs.
+    /// Show the output of each step while it runs.
     #[arg(long, short, global = true)]
     verbose: bool,
 
@@ -49,13 +49,13 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Measure times, sizes or instruction counts.
     Bench(bench::Options),
-    /// Measure Recto beside what people use today.
+    /// Compare Recto with other libraries.
     Compare(compare::Options),
     /// Compare random requests with the plain model for a bounded time.
     Sim(sim::Options),
     /// Compare Recto with recorded verdicts of real providers.
     Verdicts(verdicts::Options),
-    /// Name the changes of the public API since a release that can break programs.
+    /// List breaking changes of the public API since a release.
     Semver(semver::Options),
 }
 

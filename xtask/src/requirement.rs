@@ -237,7 +237,9 @@ impl Requirement {
         }
         if !self.is_met(workspace) {
             let check = self.check.join(" ");
-            console.line(format_args!("{name} is still missing; next: see what `{check}` says"));
+            console.line(format_args!(
+                "{name} is still missing; next: run `{check}` to see the reason"
+            ));
             return Err(StepsFailed);
         }
         Ok(())
@@ -246,7 +248,7 @@ impl Requirement {
 
 struct PackageManager {
     program: &'static str,
-    /// What it needs before its first installation on a fresh machine.
+    /// The preparation before the first installation on a new machine.
     refresh: &'static [&'static str],
     install: &'static [&'static str],
     needs_root: bool,
@@ -312,7 +314,7 @@ impl SystemPackage {
 impl PackageManager {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = if self.needs_root && !is_root() {
-            // Without -n it would wait for a password.
+            // Without -n, sudo would wait for a password.
             let mut sudo = Command::new("sudo");
             sudo.args(["-n", self.program]);
             sudo
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_is_asked_for_under_the_name_its_manager_knows() {
+    fn a_package_has_the_name_of_its_package_manager() {
         let Install::System(package) = python().install else {
             panic!("python comes from the operating system");
         };
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_comes_with_its_own_package_where_there_is_one() {
+    fn the_postgres_server_has_its_own_package_on_some_systems() {
         let Install::System(package) = postgresql().install else {
             panic!("PostgreSQL comes from the operating system");
         };

@@ -1,11 +1,11 @@
-//! Random numbers that a seed decides, and a fresh seed where none was given.
+//! Random numbers from a seed, and a new seed if none is given.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A seed from the clock; it is always printed, so that a run can be repeated.
 pub(crate) fn fresh() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Within 31 bits: libFuzzer takes no more, and a short number is easily typed again.
+    // 31 bits, because libFuzzer accepts no more, and a short number is easy to type.
     u64::from(since.subsec_nanos() ^ since.as_secs() as u32) & 0x7fff_ffff
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask semver`: the public API compared with that of an earlier commit.
+//! `cargo xtask semver`: compares the public API with that of an earlier commit.
 
 use anyhow::Context as _;
 use clap::Args;
@@ -8,7 +8,7 @@ use crate::requirement;
 use crate::step::{Console, Step};
 use crate::workspace::Workspace;
 
-/// The packages that programs use. The others have no API of their own.
+/// The packages with a public API.
 const PACKAGES: [&str; 5] = ["recto", "recto-agent", "recto-core", "recto-format", "recto-service"];
 
 #[derive(Args)]

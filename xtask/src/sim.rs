@@ -1,6 +1,6 @@
 //! `cargo xtask sim`: random runs of a given duration. Requests to the engine and to every store are compared
-//! with the plain model; stores are used while their process, disk or server fails; rendered requests are judged
-//! by the rules of the providers and by the types that the providers publish.
+//! with the plain model; stores are used while their process, disk or server fails; rendered requests are
+//! checked with the rules of the providers and with the types that the providers publish.
 
 use std::path::Path;
 
@@ -18,13 +18,13 @@ use crate::workspace::Workspace;
 /// Ignored tests that read `RECTO_SIM_SEED` and `RECTO_SIM_SECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// The engine beside the model.
+    /// The engine compared with the model.
     Engine,
-    /// Every store beside the model.
+    /// Every store compared with the model.
     Stores,
     /// Kills, power losses, failing disks, changed bits.
     Faults,
-    /// Random views, rendered for every provider and judged by its rules.
+    /// Random views, rendered for every provider and checked with its rules.
     Format,
 }
 
@@ -51,15 +51,15 @@ impl Part {
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to run; everything without it.
+    /// Part to run. Default: all.
     #[arg(value_enum)]
     part: Option<Part>,
 
-    /// The seed that decides everything; a fresh one without it.
+    /// Seed of the random numbers. Default: a new one.
     #[arg(long)]
     seed: Option<u64>,
 
-    /// How long each part runs.
+    /// Duration of each part, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
 }

@@ -1,7 +1,7 @@
-//! Runs programs, one printed line each: what runs, how it went, how long it took.
+//! Runs programs, and prints one line for each: the command, whether it succeeded, and its time.
 //!
-//! What a program prints is shown only when it fails, unless `--verbose` was given or the printing
-//! is the result ([`Show::Always`]).
+//! The output of a program is shown only if it fails, if `--verbose` is given, or if the output is the result
+//! ([`Show::Always`]).
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read, Write as _};
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// What standard output carries.
+/// The content of standard output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stdout {
-    /// Steps and results, to read.
+    /// Steps and results as text.
     Text,
-    /// The results alone, as JSON; the steps go to standard error.
+    /// Only the results, as JSON. The steps are printed on standard error.
     Json,
 }
 
-/// Whether a step's output is shown when all goes well.
+/// When the output of a step is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {
     /// Only after a failure.
     OnFailure,
-    /// While it runs: the output is what was asked for.
+    /// While it runs, because the output is the result.
     Always,
 }
 
-/// Steps failed, and each has said so; nothing is left to print.
+/// At least one step failed. The failure is already printed, so the caller prints nothing.
 #[derive(Debug)]
 pub(crate) struct StepsFailed;
 
@@ -41,11 +41,11 @@ impl fmt::Display for StepsFailed {
     }
 }
 
-/// One thing to run.
+/// A program to run.
 pub(crate) struct Step {
     /// A short name, which starts the line.
     pub(crate) name: &'static str,
-    /// What runs.
+    /// The program and its arguments.
     pub(crate) command: Command,
     /// What to do after a failure.
     pub(crate) advice: String,
@@ -64,7 +64,7 @@ impl Step {
     }
 }
 
-/// How a step went.
+/// The result of a step.
 pub(crate) struct Finished {
     pub(crate) name: &'static str,
     pub(crate) command: String,
@@ -90,7 +90,7 @@ impl Finished {
     }
 }
 
-/// Where the lines go, and whether they have colours.
+/// Prints lines to standard output or standard error, with or without colours.
 pub(crate) struct Console {
     stdout: Stdout,
     verbose: bool,
@@ -116,12 +116,12 @@ impl Console {
         self.write(&format!("{text}\n"));
     }
 
-    /// The results, on standard output whatever the form.
+    /// Prints the results on standard output.
     pub(crate) fn results_json(&self, value: &Value) {
         println!("{value:#}");
     }
 
-    /// Runs a step and prints its line; a program that cannot start is a failure like any other.
+    /// Runs a step and prints its line. A program that cannot be started is a failed step.
     pub(crate) fn run(&self, mut step: Step) -> Finished {
         let shown = self.verbose || step.show == Show::Always;
         let command = command_line(&step.command);
@@ -160,7 +160,7 @@ impl Console {
         Finished { name: step.name, command, succeeded, took, stdout: output.stdout }
     }
 
-    /// Runs a program to its end, keeping what it prints and passing it on if `shown`.
+    /// Runs a program to its end and captures its output. If `shown`, the output is printed too.
     fn capture(&self, command: &mut Command, shown: bool) -> io::Result<(ExitStatus, Output)> {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -188,7 +188,7 @@ impl Console {
     }
 
     fn write(&self, text: &str) {
-        // A closed pipe at the other end is no reason to stop the work.
+        // The work continues if the reader has closed the pipe.
         let _ = match self.stdout {
             Stdout::Text => {
                 let mut out = io::stdout().lock();
@@ -208,7 +208,7 @@ const GREEN: &str = "\x1b[32m";
 
 struct Output {
     stdout: String,
-    /// Both streams, line by line as they came.
+    /// The lines of both streams, in the order in which they were read.
     transcript: String,
 }
 
@@ -221,12 +221,12 @@ fn each_line(stream: impl Read, mut take: impl FnMut(&str)) {
     }
 }
 
-/// Seconds for JSON, without a tail of digits that mean nothing.
+/// Seconds for JSON, rounded to milliseconds.
 pub(crate) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
-/// The command as one could type it, with the variables that were set for it.
+/// The command as a line for a shell, with the variables that are set for it.
 fn command_line(command: &Command) -> String {
     let variables =
         command.get_envs().filter(|(name, _)| *name != "PATH").filter_map(|(name, value)| {
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_can_be_typed_again() {
+    fn a_command_line_is_quoted_for_a_shell() {
         let mut command = Command::new("cargo");
         command.args(["doc", "it's"]).env("RUSTDOCFLAGS", "-D warnings").env("PATH", "/bin");
         assert_eq!(command_line(&command), r"RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s'");
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_keep_their_ends_and_survive_bytes_that_are_no_text() {
+    fn lines_keep_their_line_breaks_and_invalid_utf8_is_replaced() {
         let mut lines = Vec::new();
         each_line(&b"one\n\xfftwo\nthree"[..], |line| lines.push(line.to_owned()));
         assert_eq!(lines, ["one\n", "\u{fffd}two\n", "three"]);

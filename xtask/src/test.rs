@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_counts_beside_the_failures_that_were_named() {
+    fn a_crash_is_counted_in_addition_to_failed_tests() {
         let crashed = "running 1 test\nrunning 5 tests\n\
                        test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured\n";
         let results = results_of(&finished(false, crashed));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_were_named_are_not_counted_twice() {
+    fn failed_tests_are_not_counted_twice() {
         let named = "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured\n";
         let results = results_of(&finished(false, named));
         assert_eq!(results.to_string(), "2 passed, 3 failed");

@@ -1,4 +1,4 @@
-//! Reads how many tests ran from what `cargo test` prints.
+//! Counts the tests in the output of `cargo test`.
 
 use std::fmt;
 use std::iter::Sum;
@@ -13,12 +13,12 @@ pub(crate) struct TestResults {
 }
 
 impl TestResults {
-    /// Adds up the `test result:` lines; other lines count nothing.
+    /// Sums the `test result:` lines. Other lines are ignored.
     pub(crate) fn from_output(output: &str) -> Self {
         output.lines().filter_map(|line| Self::from_line(&without_colours(line))).sum()
     }
 
-    /// How many test programs began and never came to a result: they crashed.
+    /// Number of test programs that crashed: they have started but printed no result.
     pub(crate) fn crashes_in(output: &str) -> u64 {
         let (mut begun, mut ended) = (0_u64, 0);
         for line in output.lines().map(without_colours) {

@@ -19,7 +19,7 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Reads `cargo metadata` of the workspace that this program was started in.
     pub(crate) fn load() -> anyhow::Result<Self> {
-        // `cargo run` sets the variable; the constant serves a binary started by hand.
+        // `cargo run` sets the variable. The constant is for a binary that is started directly.
         let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
             .unwrap_or_else(|| OsString::from(env!("CARGO_MANIFEST_DIR")));
         let output = Command::new("cargo")
@@ -34,7 +34,7 @@ impl Workspace {
             serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
         let path = |key: &str| -> anyhow::Result<PathBuf> {
             let text = metadata[key].as_str();
-            Ok(text.with_context(|| format!("cargo metadata names no {key}"))?.into())
+            Ok(text.with_context(|| format!("the output of cargo metadata has no {key}"))?.into())
         };
         Ok(Self { root: path("workspace_root")?, target: path("target_directory")? })
     }
@@ -44,12 +44,13 @@ impl Workspace {
         &self.root
     }
 
-    /// The directory of cargo's output. Files that xtask makes are there too.
+    /// The target directory of cargo, which also has the files that xtask creates.
     pub(crate) fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The directory for programs that xtask installs, so that it never replaces those of other projects.
+    /// The directory for programs that xtask installs. It is separate, so that programs of other projects are
+    /// never replaced.
     pub(crate) fn tools(&self) -> PathBuf {
         self.target.join("tools")
     }
@@ -72,7 +73,7 @@ impl Workspace {
         Ok(String::from_utf8_lossy(&tags.stdout).lines().next().map(str::to_owned))
     }
 
-    /// A program, started at the root, with xtask's own tools found before others.
+    /// A command that runs at the root. Programs that xtask installed come first on its `PATH`.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root);

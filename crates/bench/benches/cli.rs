@@ -1,5 +1,5 @@
-//! How quick the `recto` command is: cold starts on a long conversation beside `git` and `sqlite3`
-//! on comparable data, and requests a second through `exec`.
+//! Times of the `recto` command: cold starts on a long conversation, compared with `git` and `sqlite3` on
+//! comparable data, and requests per second through `exec`.
 //!
 //! Every row is a process from its start to its end. The median is compared with the limit; the fastest run shows
 //! the time on an idle machine.
@@ -34,7 +34,7 @@ fn main() {
     };
     let bench = Bench {
         binary: value("--binary")
-            .expect("--binary names the command; `cargo xtask bench cli` does")
+            .expect("--binary PATH is required; `cargo xtask bench cli` passes it")
             .into(),
         folder: tempfile::tempdir().expect("a folder can be made"),
         messages: value("--messages").map_or(100_000, |count| count.parse().expect("a number")),
@@ -78,7 +78,7 @@ fn main() {
     let rate = bench.exec();
     println!(
         "{:<44} {:>10.0} {:>10} {:>9}",
-        "exec in memory, requests a second", rate, "", "> 50000"
+        "exec in memory, requests per second", rate, "", "> 50000"
     );
 }
 
@@ -134,7 +134,7 @@ impl Bench {
         let folder = self.path("repository");
         let init = Command::new("git").args(["init", "-q", "-b", "main"]).arg(&folder).status();
         if !init.is_ok_and(|status| status.success()) {
-            println!("git is not here, so it is left out");
+            println!("git is not installed; its rows are omitted");
             return false;
         }
         let mut import = self.git(&["fast-import", "--quiet"]).stdin(Stdio::piped()).spawn();
@@ -176,7 +176,7 @@ impl Bench {
             .stdout(Stdio::null())
             .status();
         if !done.is_ok_and(|status| status.success()) {
-            println!("sqlite3 is not here, so it is left out");
+            println!("sqlite3 is not installed; its rows are omitted");
             return false;
         }
         true
@@ -191,7 +191,7 @@ impl Bench {
         println!("{name:<44} {median:>10.1} {fastest:>10.1} {limit:>9}");
     }
 
-    /// Requests a second through a pipe, in memory.
+    /// Requests per second through a pipe, with a store in memory.
     fn exec(&self) -> f64 {
         let mut input =
             format!("{}\n", json!({ "create": "a", "settings": { "counter": "approx" } }));

@@ -1,11 +1,11 @@
-//! How many instructions the core operations need at 10⁴ messages: a regression check that does not
-//! depend on how busy the machine is.
+//! Instruction counts of the core operations at 10⁴ messages: a regression check that does not depend on the
+//! load of the machine.
 //!
-//! `cargo xtask bench counts` runs it (Valgrind and `gungraun-runner` are needed); it fails where an
-//! operation needs more than its limit, which is about a tenth above what it needed when the limit
-//! was set. If more is right, raise the limit and say why in the commit.
+//! `cargo xtask bench counts` runs it; it requires Valgrind and `gungraun-runner`. It fails if an operation
+//! needs more instructions than its limit, which is about 10 % above the count at the time the limit was
+//! set. If an increase is justified, raise the limit and give the reason in the commit message.
 
-#![allow(missing_docs, reason = "the macros make items without any")]
+#![allow(missing_docs, reason = "the macros generate items without documentation")]
 
 #[allow(dead_code, reason = "shared with the bench `engine`")]
 #[path = "engine/transcript.rs"]
@@ -31,23 +31,24 @@ fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
     LibraryBenchmarkConfig::default().tool(callgrind).clone()
 }
 
-/// A conversation that was appended turn by turn, and has seen three edits. It goes round in
-/// circles: Valgrind makes the setup slow, and most of that is making up messages.
+/// A conversation of [`SIZE`] messages that were appended turn by turn, with three edits. The same messages
+/// are repeated, because generating messages takes most of the setup time under Valgrind.
 fn conversation() -> Conversation {
-    let mut talk = Conversation::new(Settings::counting_with(Approx), 0).expect("it is right");
-    let circle = Transcript::of(SIZE / 40);
-    while talk.view().len() < SIZE {
-        for turn in circle.turns() {
-            talk = after(&talk, Append { messages: turn.to_vec() });
+    let mut conversation =
+        Conversation::new(Settings::counting_with(Approx), 0).expect("it is right");
+    let repeated = Transcript::of(SIZE / 40);
+    while conversation.view().len() < SIZE {
+        for turn in repeated.turns() {
+            conversation = after(&conversation, Append { messages: turn.to_vec() });
         }
     }
-    talk = after(&talk, Insert { position: Position(100), messages: remarks(1) });
-    talk = after(&talk, Delete { indices: vec![LogIndex(MIDDLE as u32 + 1)] });
-    after(&talk, Insert { position: Position(SIZE - 100), messages: remarks(1) })
+    conversation = after(&conversation, Insert { position: Position(100), messages: remarks(1) });
+    conversation = after(&conversation, Delete { indices: vec![LogIndex(MIDDLE as u32 + 1)] });
+    after(&conversation, Insert { position: Position(SIZE - 100), messages: remarks(1) })
 }
 
-fn after(talk: &Conversation, request: impl Into<Request>) -> Conversation {
-    talk.apply(request, 0).expect("the request is right").0
+fn after(conversation: &Conversation, request: impl Into<Request>) -> Conversation {
+    conversation.apply(request, 0).expect("the request is right").0
 }
 
 fn entry(at: usize) -> Vec<LogIndex> {
@@ -60,8 +61,8 @@ fn with(request: impl Into<Request>) -> (Conversation, Request) {
 }
 
 fn append() -> (Conversation, Request) {
-    let (talk, request) = append_after_edit();
-    (after(&talk, request.clone()), request)
+    let (conversation, request) = append_after_edit();
+    (after(&conversation, request.clone()), request)
 }
 
 fn append_after_edit() -> (Conversation, Request) {
@@ -85,17 +86,17 @@ fn restore() -> (Conversation, Request) {
 }
 
 /// The entries of a conversation's view, of which one has moved.
-fn moved(talk: &Conversation) -> Vec<LogIndex> {
-    let mut indices: Vec<LogIndex> = talk.view().iter().collect();
+fn moved(conversation: &Conversation) -> Vec<LogIndex> {
+    let mut indices: Vec<LogIndex> = conversation.view().iter().collect();
     let moved = indices.remove(SIZE / 4);
     indices.insert(SIZE / 4 * 3, moved);
     indices
 }
 
 fn arrange() -> (Conversation, Request) {
-    let talk = conversation();
-    let indices = moved(&talk);
-    (talk, Arrange { indices }.into())
+    let conversation = conversation();
+    let indices = moved(&conversation);
+    (conversation, Arrange { indices }.into())
 }
 
 fn truncate() -> (Conversation, Request) {
@@ -124,14 +125,14 @@ fn undo() -> (Conversation, Request) {
 }
 
 fn fit() -> (Conversation, Request) {
-    let talk = conversation();
-    let half = talk.view().tokens() / 2;
-    (talk, Fit::within(half).into())
+    let conversation = conversation();
+    let half = conversation.view().tokens() / 2;
+    (conversation, Fit::within(half).into())
 }
 
-// About 300 instructions of each request keep tool descriptions: the log's set of those that the
-// engine wrote, and the tools of each version. Going back costs about 200 more than it could: a
-// version notes which earlier one its view is from, so that a store can write it as a change.
+// About 300 instructions of each request are for tool descriptions: the set of those that the engine wrote,
+// and the tools of each version. About 200 instructions of UNDO and ROLLBACK record the version that
+// introduced the restored view, so that a store can save the new version as a change of that one.
 #[library_benchmark]
 #[bench::append(setup = append, config = at_most(2_900))]
 #[bench::append_after_edit(setup = append_after_edit, config = at_most(7_000))]
@@ -147,62 +148,66 @@ fn fit() -> (Conversation, Request) {
 #[bench::rollback_to_version(setup = rollback_to_version, config = at_most(1_250))]
 #[bench::undo(setup = undo, config = at_most(1_160))]
 #[bench::fit(setup = fit, config = at_most(76_000))]
-fn apply((talk, request): (Conversation, Request)) -> (Conversation, Conversation, Outcome) {
-    let (next, outcome) = black_box(&talk).apply(request, 0).expect("the request is right");
-    // The old value stays alive: it is dropped off the count.
-    (talk, next, outcome)
+fn apply(
+    (conversation, request): (Conversation, Request),
+) -> (Conversation, Conversation, Outcome) {
+    let (next, outcome) = black_box(&conversation).apply(request, 0).expect("the request is right");
+    // The old value is returned, so that dropping it is not counted.
+    (conversation, next, outcome)
 }
 
 fn arranged() -> (Conversation, Vec<LogIndex>) {
-    let (talk, request) = arrange();
-    let arranged = after(&talk, request);
+    let (conversation, request) = arrange();
+    let arranged = after(&conversation, request);
     let indices = arranged.view().iter().collect();
     (arranged, indices)
 }
 
-// What of an ARRANGE is reading its list.
+// The part of ARRANGE that reads its list.
 #[library_benchmark]
 #[bench::arranged(setup = arranged, config = at_most(335_000))]
-fn read_list((talk, indices): (Conversation, Vec<LogIndex>)) -> (Conversation, Vec<LogIndex>) {
-    assert_eq!(talk.view().run_length(Position(0), black_box(&indices)), indices.len());
-    (talk, indices)
+fn read_list(
+    (conversation, indices): (Conversation, Vec<LogIndex>),
+) -> (Conversation, Vec<LogIndex>) {
+    assert_eq!(conversation.view().run_length(Position(0), black_box(&indices)), indices.len());
+    (conversation, indices)
 }
 
 fn after_insert() -> (Conversation, Outcome) {
-    let (talk, request) = insert();
-    talk.apply(request, 0).expect("the request is right")
+    let (conversation, request) = insert();
+    conversation.apply(request, 0).expect("the request is right")
 }
 
 #[library_benchmark]
 #[bench::after_insert(setup = after_insert, config = at_most(125_000))]
-fn read_outcome((talk, outcome): (Conversation, Outcome)) -> (Conversation, Outcome) {
+fn read_outcome((conversation, outcome): (Conversation, Outcome)) -> (Conversation, Outcome) {
     black_box(outcome.hidden());
     black_box(outcome.shown());
     black_box(outcome.shared_prefix());
     black_box(outcome.warnings());
-    (talk, outcome)
+    (conversation, outcome)
 }
 
 #[library_benchmark]
 #[bench::tool(setup = conversation, config = at_most(920))]
-fn nth_of_role(talk: Conversation) -> (Conversation, Option<Position>) {
-    let found = black_box(&talk).view().nth_of(Role::Tool, 1_500);
-    (talk, found)
+fn nth_of_role(conversation: Conversation) -> (Conversation, Option<Position>) {
+    let found = black_box(&conversation).view().nth_of(Role::Tool, 1_500);
+    (conversation, found)
 }
 
 #[library_benchmark]
 #[bench::middle(setup = conversation, config = at_most(1_200))]
-fn position(talk: Conversation) -> (Conversation, Option<Position>) {
-    let found = black_box(&talk).view().position_of(LogIndex(MIDDLE as u32));
-    (talk, found)
+fn position(conversation: Conversation) -> (Conversation, Option<Position>) {
+    let found = black_box(&conversation).view().position_of(LogIndex(MIDDLE as u32));
+    (conversation, found)
 }
 
 #[library_benchmark]
 #[bench::one_edit(setup = conversation, config = at_most(80_500))]
-fn diff(talk: Conversation) -> (Conversation, Diff) {
-    let now = talk.version();
-    let diff = black_box(&talk).diff(Version(now.0 - 1), now).expect("both exist");
-    (talk, diff)
+fn diff(conversation: Conversation) -> (Conversation, Diff) {
+    let now = conversation.version();
+    let diff = black_box(&conversation).diff(Version(now.0 - 1), now).expect("both exist");
+    (conversation, diff)
 }
 
 library_benchmark_group!(

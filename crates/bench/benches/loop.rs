@@ -3,7 +3,7 @@
 //! A conversation of 10,000 messages in a SQLite file, of which 200 are visible; a provider on loopback.
 //!
 //! `--peer PYTHON SCRIPT` runs the same turn with another program, before and after Recto's, against the
-//! same provider; `--json` prints one line of JSON. (`cargo xtask bench loop` gives both.)
+//! same provider; `--json` prints one line of JSON. (`cargo xtask bench loop` passes both.)
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -58,11 +58,11 @@ const STREAM: &str = concat!(
     "\n\ndata: [DONE]\n\n",
 );
 
-/// The same answer, whole, for programs that ask for no stream.
+/// The same reply without streaming, for programs that do not request a stream.
 const WHOLE: &str = r#"{"choices":[{"message":{"role":"assistant","content":"All is well, as far as I can see."},"finish_reason":"stop"}],"usage":{"prompt_tokens":12000,"completion_tokens":9}}"#;
 
-/// The turns that are made. The first round opens things and does not count; of the others the quickest
-/// does, since others use the machine too.
+/// Rounds and turns. The first round opens the store and is ignored. The fastest of the other rounds counts,
+/// because other processes use the machine too.
 const TURNS: usize = 155;
 const ROUND: usize = 5;
 const VISIBLE: usize = 200;
@@ -70,7 +70,7 @@ const MESSAGES: usize = 10_000;
 const LIMIT: Duration = Duration::from_millis(3);
 
 fn main() {
-    // `cargo bench` adds an option of its own.
+    // `cargo bench` adds the option `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
     let peer = arguments.iter().position(|it| it == "--peer");
     let peer = peer.and_then(|at| Some((arguments.get(at + 1)?, arguments.get(at + 2)?)));
@@ -84,7 +84,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.expect("a runtime starts");
     let ask_peer = || peer.map(|(python, script)| theirs(python, script, &server));
-    // The other program runs before and after, so that both see the same load.
+    // The other program runs before and after Recto, so that both have the same load of the machine.
     let before = ask_peer();
     let own = runtime.block_on(measure(&server, is_json));
     let after = ask_peer();
@@ -132,7 +132,7 @@ fn theirs(python: &str, script: &str, server: &ModelServer) -> Duration {
     Duration::from_secs_f64(line["median"].as_f64().expect("a median"))
 }
 
-/// What each turn took, without the model.
+/// The time of each turn, without the model.
 async fn measure(server: &ModelServer, is_json: bool) -> Vec<Duration> {
     let folder = tempfile::tempdir().expect("a folder for the file");
     let address = format!("sqlite:{}", folder.path().join("conversations.db").display());

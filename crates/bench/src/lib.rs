@@ -1,20 +1,20 @@
-//! Benchmarks of Recto: `cargo xtask bench`. They are in a package of their own, so that the libraries' tests
-//! do not build what only a benchmark needs.
+//! Benchmarks of Recto: `cargo xtask bench`. They are a separate package, so that the tests of the libraries
+//! do not build the dependencies of the benchmarks.
 //!
 //! | benchmark | measures |
 //! |---|---|
-//! | `engine` | operations and queries beside a plain list, at up to 10⁶ messages |
-//! | `counts` | instructions of the commonest requests; fails above a limit |
-//! | `store` | durable appends, sizes, opening and reads, beside bare SQLite and PostgreSQL |
-//! | `format` | render and lint, beside parsing the same JSON |
-//! | `import` | each transcript format, beside parsing the same JSON |
+//! | `engine` | operations and queries compared with a plain list, at up to 10⁶ messages |
+//! | `counts` | instructions of the most frequent requests; the benchmark fails above a limit |
+//! | `store` | durable appends, sizes, opening and reads, compared with bare SQLite and PostgreSQL |
+//! | `format` | render and lint, compared with parsing the same JSON |
+//! | `import` | each transcript format, compared with parsing the same JSON |
 //! | `loop` | Recto's own work for a turn of the model loop |
 //! | `cli` | whole commands, from start to end |
 //!
-//! The library holds only what several of them print with.
+//! The library contains only the output function that several benchmarks share.
 
-/// Lays lines of cells out in columns of equal width. `is_number` names the columns that are aligned to the
-/// right. A line of one cell is a heading and does not widen its column.
+/// Formats lines of cells as a table. Each column is as wide as its widest cell, and is aligned to the right
+/// if `is_number` returns true for its index. A line of one cell is a heading and does not widen its column.
 pub fn aligned(lines: &[Vec<String>], is_number: impl Fn(usize) -> bool) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -53,7 +53,7 @@ impl ServerHandler for Sums {
         let Some(numbers) = numbers else {
             return Err(ErrorData::invalid_params("numbers is a list", None));
         };
-        // One may wait, to be cancelled.
+        // A call with an empty list waits until it is cancelled.
         if numbers.is_empty() {
             context.ct.cancelled().await;
         }

@@ -99,7 +99,7 @@ fn answer(kind: &str, message: &Value, line: &str) -> Option<Value> {
                     names.sort();
                     names.join(" ")
                 }
-                // The text of the field, without the closing brackets behind it.
+                // The text of the field, without the closing brackets after it.
                 _ => {
                     let at = line.find("\"arguments\":")? + "\"arguments\":".len();
                     line[at..].trim_end_matches('}').to_owned() + "}"

@@ -104,7 +104,7 @@ enum Turn {
     Ended(Stop, Option<RecordedReply>),
 }
 
-/// What the loop needs to know of a reply after it was recorded.
+/// The properties of a reply that the loop needs after the reply was recorded.
 struct ReplyStatus {
     finish: Finish,
     is_incomplete: bool,
@@ -281,7 +281,7 @@ impl Agent {
                 return Ok(());
             }
         }
-        // A strategy or another writer created versions behind it. They stay; only the message is hidden.
+        // A strategy or another writer has created later versions. They stay; only the message is hidden.
         let delete = Operation::from(Delete { indices: appended.added().to_vec() });
         self.conversation.apply(delete.reason(reason)).await?;
         Ok(())

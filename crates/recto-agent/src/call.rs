@@ -67,8 +67,8 @@ pub struct Call {
     /// The compressions that ran before the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compressed: Vec<Compressed>,
-    /// Totals of all calls on the path to the present state, this one included. A rollback excludes
-    /// the calls behind the version it returns to.
+    /// Totals of all calls on the path to the current version, this one included. A rollback excludes the
+    /// calls after its target version.
     pub cumulative: Totals,
     /// Totals of all calls of the conversation up to this one, those that were rolled back included.
     pub lifetime: Totals,

@@ -14,7 +14,7 @@ const PAGE: usize = 256;
 /// The number of newest manifests that the calibration learns from.
 const REPORTS: usize = 16;
 
-/// What an agent remembers of the manifests in the log, so that it reads each entry once.
+/// A cache of the manifests in the log, so that an agent reads each entry once.
 #[derive(Debug, Default)]
 pub(crate) struct CallCache {
     /// The length of the log prefix that was searched for manifests.
@@ -116,7 +116,7 @@ impl Agent {
         calls(&self.conversation).await
     }
 
-    /// The call of a number, from 1.
+    /// The call with this number. Numbers start at 1.
     pub async fn call(&self, number: u64) -> Result<Call, Error> {
         call(&self.conversation, number).await
     }
@@ -127,8 +127,8 @@ impl Agent {
         request_of_call(&self.conversation, number).await
     }
 
-    /// Totals of the calls on the path to the present state. A rollback excludes the calls behind the
-    /// version it returns to.
+    /// Totals of the calls on the path to the current version. A rollback excludes the calls after its
+    /// target version.
     pub async fn cumulative_totals(&self) -> Result<Totals, Error> {
         let newest = self.conversation.version().await?;
         let cached = self.call_cache.lock().await.cumulative;
@@ -186,7 +186,7 @@ impl Agent {
         })
     }
 
-    /// Adds a call to the cache, whose message is the log entry `entry`.
+    /// Adds a call to the cache. `entry` is the log entry with its manifest.
     pub(crate) async fn cache_call(&self, call: &Call, version: Version, entry: LogIndex) {
         let mut cache = self.call_cache.lock().await;
         cache.cumulative = Some((version, call.cumulative));

@@ -1,4 +1,4 @@
-//! A program as a tool: the input is JSON on standard input, the output is what it prints.
+//! A program as a tool: it reads the input as JSON from standard input and prints the output.
 
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};

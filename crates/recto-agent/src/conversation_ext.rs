@@ -12,7 +12,7 @@ pub trait ConversationExt: sealed::Sealed {
     /// All calls of the conversation, oldest first. Calls that were rolled back are included.
     fn calls(&self) -> impl Future<Output = Result<Vec<Call>, Error>> + Send;
 
-    /// The call of a number, from 1.
+    /// The call with this number. Numbers start at 1.
     fn call(&self, number: u64) -> impl Future<Output = Result<Call, Error>> + Send;
 
     /// The request body of call `number`, rendered again and checked against the SHA-256 in its

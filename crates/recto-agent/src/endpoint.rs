@@ -179,8 +179,8 @@ impl Default for Retry {
 
 impl Retry {
     /// Delay after failed attempt `nth` (from 0); `None` if there is no further attempt. `retry_after` is
-    /// the delay that the provider demands. `jitter` is between 0 and 1 and spreads clients that failed
-    /// at the same time.
+    /// the delay that the provider demands. `jitter` is between 0 and 1 and spreads the retries of clients
+    /// that failed at the same time.
     pub(crate) fn delay(
         &self,
         nth: u32,
@@ -192,7 +192,7 @@ impl Retry {
         }
         match retry_after {
             Some(retry_after) if retry_after > self.max_delay => None,
-            // Never earlier than demanded, and slightly later, so that clients do not retry at once.
+            // The jitter is added to the demanded delay, so that clients do not all retry at the same time.
             Some(retry_after) => {
                 Some(retry_after + self.initial_delay.mul_f64(jitter).min(retry_after / 10))
             }

@@ -30,9 +30,10 @@ pub enum Event<'a> {
     CompressionCompleted {
         /// The name of the strategy.
         strategy: &'a str,
-        /// Tokens of the messages to send before, without tools and their description.
+        /// Tokens of the messages to send, before the compression. Tools and their description are not
+        /// counted.
         before: u64,
-        /// Tokens of the messages to send after.
+        /// Tokens of the messages to send, after the compression.
         after: u64,
         /// The version that the strategy created.
         version: Version,

@@ -83,7 +83,7 @@ impl HttpModel {
         if !["http", "https"].contains(&url.scheme()) {
             return Err(invalid("the scheme must be http or https"));
         }
-        // The query, such as an API version, stays behind the path.
+        // The query, such as an API version, stays after the path.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path.split('/'));
         }

@@ -127,7 +127,7 @@
 //! - The conversation has a reply completely, not at all, or marked as incomplete
 //!   (`metadata.incomplete`).
 //! - The next request is valid for the provider.
-//! - RESTORE brings back what a strategy hid. A summary that failed replaces nothing.
+//! - RESTORE shows the messages that a strategy hid. A failed summary replaces nothing.
 //! - No error, no manifest and no `tracing` event contains an API key. No `tracing` event contains text
 //!   of messages.
 //!

@@ -115,7 +115,7 @@ fn running<T>(work: impl FnOnce(&mut BTreeSet<u32>) -> T) -> T {
 fn kill(group: u32) {
     use rustix::process::{Pid, Signal, kill_process_group};
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
-        // Descendants in other groups are found as long as their parents live, so they come first.
+        // Descendants in other groups can be found only while their parents run, so they are killed first.
         #[cfg(target_os = "linux")]
         for process in descendants(group) {
             linux::kill_process(process);
@@ -162,8 +162,8 @@ mod linux {
         ADOPTS_ORPHANS.load(Ordering::Relaxed)
     }
 
-    /// Kills the descendants of this process until there are none. A process that dies leaves its
-    /// children to this process, so one pass is not enough.
+    /// Kills the descendants of this process until there are none. The children of a killed process become
+    /// children of this process, so one pass is not enough.
     pub(super) fn kill_all_descendants() {
         for _ in 0..MAX_PASSES {
             let found = descendants(getpid());

@@ -196,8 +196,8 @@ impl ToolSet {
     }
 }
 
-/// Checks that the tool can be rendered for every provider; the error is the reason if not. A tool that
-/// a provider rejects would make every request fail.
+/// Checks that the tool can be rendered for every provider, because a tool that a provider rejects makes
+/// every request fail. The error is the reason.
 #[cfg(feature = "mcp")]
 pub(crate) fn check(tool: &Tool) -> Result<(), String> {
     let message = Message::user("Hello.");

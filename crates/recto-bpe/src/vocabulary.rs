@@ -119,7 +119,7 @@ impl Vocabulary {
         // With padding, so that eight bytes can be read at every part.
         let mut bytes = [0; MAX_SCANNED + 8];
         bytes[..piece.len()].copy_from_slice(piece);
-        // Start of each part, and its rank when merged with the next one. One more start for the end.
+        // Start of each part, and its rank when merged with the next one. The last start is the end.
         let mut starts: [u8; MAX_SCANNED + 1] = std::array::from_fn(|start| start as u8);
         let mut ranks = [NONE; MAX_SCANNED];
         let mut parts = piece.len();
@@ -250,9 +250,9 @@ mod tests {
             ),
         ) {
             for vocabulary in [&O200K_BASE, &CL100K_BASE] {
-                let (few, many) =
+                let (by_scan, by_heap) =
                     (vocabulary.merges_by_scan(&piece), vocabulary.merges_by_heap(&piece));
-                assert_eq!(few, many);
+                assert_eq!(by_scan, by_heap);
             }
         }
     }

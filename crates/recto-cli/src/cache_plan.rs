@@ -22,7 +22,7 @@ pub(crate) struct PlanArguments {
 }
 
 impl PlanArguments {
-    /// Refuses the options without `--dry-run`: only a dry run prints a plan.
+    /// Fails if one of the options is given without `--dry-run`, because only a dry run prints a plan.
     pub(crate) fn check(&self, is_dry_run: bool) -> Result<(), Failure> {
         match self.is_given() && !is_dry_run {
             true => Err(Failure::Usage(
@@ -68,17 +68,17 @@ impl ShowPlan for Plan {
             page.line(Line::wrapping().styled(FAINT, format!("{name:<9}")).text(text));
         };
         let (cached, new) = (self.cached_tokens, self.new_tokens);
-        let left = format!(
+        let cache = format!(
             "{} still cached, {} billed again",
             counted(cached, "token"),
             counted(new, "token")
         );
-        field("cache", left);
+        field("cache", cache);
         field("", format!("{}, at the prices of {}", self.target, self.prices_of));
         if self.old_tokens.min(cached + new) < self.minimum {
             field("", format!("under {} tokens nothing is cached there", grouped(self.minimum)));
         }
-        let (now, later) = (more(self.cost_now), more(-self.saved_a_turn));
+        let (now, later) = (cost_change(self.cost_now), cost_change(-self.saved_a_turn));
         field("cost", format!("{now} for the next turn, {later} for each after it"));
         let pays_off = match self.pays_off_after {
             Some(0) => "pays off at once".to_owned(),
@@ -87,13 +87,13 @@ impl ShowPlan for Plan {
         };
         field("", pays_off);
         if let Some(Savings { turns, saved }) = self.over {
-            field("", format!("{} over {}", more(-saved), counted(turns, "turn")));
+            field("", format!("{} over {}", cost_change(-saved), counted(turns, "turn")));
         }
     }
 }
 
 /// A cost with its direction: `$0.0123 more`, `$0.0123 less`.
-fn more(dollars: f64) -> String {
+fn cost_change(dollars: f64) -> String {
     let amount = dollars.abs();
     let amount = match amount {
         0.0 => return "nothing more".to_owned(),
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn amounts_have_a_direction() {
-        let texts = [0.0, 0.00001, -0.0123, 12.345].map(more);
+        let texts = [0.0, 0.00001, -0.0123, 12.345].map(cost_change);
         assert_eq!(texts, ["nothing more", "<$0.0001 more", "$0.0123 less", "$12.35 more"]);
     }
 }

@@ -11,14 +11,14 @@ use crate::role_label::RoleLabel;
 
 /// Printing of log entries.
 pub(crate) trait EntryLine {
-    /// One line: the lead, the log index, the role, the tokens and the text.
+    /// One line: the given first column, the log index, the role, the tokens and the text.
     fn line(&self, lead: (Style, &str), words: &[String], page: &Page) -> Line;
 
     /// The whole text, below a line with the log index, the role and the tokens.
     fn show_whole(&self, words: &[String], page: &mut Page);
 }
 
-/// The heading of a list of entries, with the heading of the lead.
+/// The heading of a list of entries. `lead` is the heading of the first column.
 pub(crate) fn heading(lead: &str) -> Line {
     Line::new().styled(FAINT, format!("{lead}{:>6} {:<9} {:>6}  text", "entry", "role", "tokens"))
 }

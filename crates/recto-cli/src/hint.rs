@@ -36,7 +36,7 @@ pub(crate) fn with_hint(mut error: clap::Error, arguments: &[OsString]) -> clap:
         _ => of_value(command, value),
     };
     if let Some(hint) = hint {
-        // Clap's own suggestion is by spelling and misleads here.
+        // Clap suggests arguments with a similar spelling, which is misleading here.
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::SuggestedValue);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));

@@ -25,7 +25,7 @@
 //! | transcripts and providers | `transcript.rs`, `foreign.rs`, `tool_input.rs`, `provider.rs`, `cache_plan.rs` |
 //! | the model loop | `command/chat.rs` (feature `chat`) |
 //! | error messages | `failure.rs`, `advice.rs`, `hint.rs` |
-//! | JSON requests of programs | `command/exec.rs` |
+//! | JSON requests | `command/exec.rs` |
 //! | log messages (`RECTO_LOG`) | `log.rs` |
 
 mod advice;
@@ -77,7 +77,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// A write beyond the file size limit of the process fails with an error. By default the signal SIGXFSZ
-/// would end the process instead, without an answer.
+/// would end the process instead, without an error message.
 fn ignore_file_size_signal() {
     #[cfg(unix)]
     {

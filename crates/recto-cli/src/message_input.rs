@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_as_one_as_a_list_or_one_a_line() {
+    fn messages_are_one_object_a_list_or_one_object_per_line() {
         let one = r#"{"role":"user","content":"a"}"#;
         let texts = |text: &str| {
             let messages = messages_of(text).unwrap();

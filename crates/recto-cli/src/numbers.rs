@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_may_be_open() {
+    fn either_end_of_a_range_may_be_missing() {
         assert_eq!("3..7".parse(), Ok(PositionRange(3..7)));
         assert_eq!("..7".parse(), Ok(PositionRange(0..7)));
         assert_eq!("3..".parse(), Ok(PositionRange(3..usize::MAX)));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_easy_to_read() {
+    fn numbers_are_formatted_with_separators_and_units() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(counted(1, "message"), "1 message");
         assert_eq!(counted(2, "entry"), "2 entries");

@@ -48,7 +48,7 @@ impl Bar {
             self.drawn = Some(Instant::now());
             self.is_drawn = true;
             let line = draw(&self.label, progress, self.columns);
-            // The work goes on if the bar cannot be drawn.
+            // The work continues if the bar cannot be drawn.
             let _ = write!(std::io::stderr(), "\r\u{1b}[2K{line}");
         }
     }

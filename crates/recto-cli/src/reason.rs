@@ -3,7 +3,7 @@
 use recto::OperationKind;
 use serde_json::Value;
 
-/// Between the description of an operation and the reason that the caller gives.
+/// Separates the description of an operation from the reason of the caller.
 const SEPARATOR: &str = " · ";
 
 /// A description with a reason: `DELETE 1 entry · noise`.

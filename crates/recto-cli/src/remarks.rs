@@ -1,4 +1,4 @@
-//! Remarks and repairs, grouped: the same text about many places is one line.
+//! Groups remarks and repairs: equal texts about several lines are printed as one line.
 
 use recto_service::ShownRemark;
 
@@ -7,7 +7,7 @@ use crate::page::{Line, NOTE};
 /// Maximum number of ranges that a group lists.
 const MAX_RANGES: usize = 5;
 
-/// Groups equal texts, in the order of their first places.
+/// Groups items with equal keys, in the order of the first item of each group.
 pub(crate) fn groups<'a, K: PartialEq, T>(
     items: &'a [T],
     key: impl Fn(&'a T) -> K,
@@ -23,7 +23,7 @@ pub(crate) fn groups<'a, K: PartialEq, T>(
     groups
 }
 
-/// Numbers as ranges: `3-9, 12`. After the first five ranges follows `…`.
+/// Formats numbers as ranges: `3-9, 12`. If there are more than five ranges, `…` stands for the others.
 pub(crate) fn ranges(numbers: impl IntoIterator<Item = u64>, prefix: &str) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for number in numbers {
@@ -40,12 +40,12 @@ pub(crate) fn ranges(numbers: impl IntoIterator<Item = u64>, prefix: &str) -> St
     format!("{}{more}", written.collect::<Vec<_>>().join(", "))
 }
 
-/// How often a text applies: ` (×30)`, or nothing for once.
+/// The number of repetitions: ` (×30)`; empty for 1.
 pub(crate) fn times(count: usize) -> String {
     if count == 1 { String::new() } else { format!(" (×{count})") }
 }
 
-/// One line per group of equal remarks. `noun` is what the numbers of remarks count: `line` or `message`.
+/// One line per group of equal remarks. `noun` is the unit of `ShownRemark::line`: `line` or `message`.
 pub(crate) fn remark_lines(remarks: &[ShownRemark], noun: &str) -> Vec<Line> {
     let groups = groups(remarks, |remark| (&*remark.field, &*remark.message, remark.line == 0));
     let line = |((field, message, is_around), group): ((&str, &str, bool), Vec<&ShownRemark>)| {

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_is_cut_where_it_would_push_figures_off_the_terminal() {
+    fn a_long_name_is_cut_if_the_columns_after_it_do_not_fit() {
         let shown = |columns: Option<usize>| {
             let plain = Style::new();
             let mut table = Table::new(&["name", ">count", "text"]);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_line_up_whatever_is_in_them() {
+    fn columns_are_aligned_with_wide_and_escaped_characters() {
         let mut table = Table::new(&["name", ">count", "text"]);
         let plain = Style::new();
         table.row([(plain, "中文".into()), (plain, "7".into()), (plain, "x".into())]);

@@ -1,4 +1,4 @@
-//! Counts the tokens of a file of JSON strings, one text a line, and prints the time it took.
+//! Counts the tokens of a file with one JSON string per line, and prints the time.
 //! `xtask/src/compare/tokens.py` does the same with Python's tiktoken.
 //!
 //! ```text

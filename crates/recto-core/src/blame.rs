@@ -71,8 +71,8 @@ impl Conversation {
         Ok(blames)
     }
 
-    /// The kind and the reason of the operation that had the effect: the first one after which the
-    /// visibility of the entry is that at the end of the request.
+    /// The kind and the reason of the operation that had the effect: the first operation since which the
+    /// entry is visible, or hidden, until the end of the request.
     fn responsible_operation(
         &self,
         version: Version,

@@ -1,4 +1,4 @@
-//! Edges: the tool calls and results of a range of a view that have no partner in it.
+//! Edges: the tool calls and results of a range of a view whose result or call is outside the range.
 //!
 //! Calls and results with the same id are paired like brackets: in a view, a result belongs to the
 //! nearest call before it that has the same id and no result yet. A range of the view is summarised by
@@ -9,7 +9,7 @@
 
 use triomphe::ThinArc;
 
-/// A call or a result without a partner in its range of the view.
+/// A call without its result, or a result without its call, in a range of the view.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Edge(u64);
 

@@ -166,8 +166,8 @@ impl LivePath {
         matches!(lowest.below, Below::Stored).then(|| lowest.stored_path())
     }
 
-    /// Tests that every batch below the current one is loaded, or was loaded on its own. The error names all
-    /// batches from the lowest missing one on.
+    /// Tests that every batch below the current one is loaded, as part of the path or separately. The error
+    /// names all batches from the lowest missing one on.
     pub(crate) fn check_left(&self, loaded: &LoadedBatches) -> Result<(), Error> {
         let Some(path) = self.stored() else { return Ok(()) };
         let left = loaded.left.lock().expect("nothing panics here");

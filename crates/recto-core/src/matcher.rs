@@ -1,4 +1,4 @@
-//! Tests whether messages contain words.
+//! Matching of messages that contain or do not contain given words.
 
 use std::cell::RefCell;
 

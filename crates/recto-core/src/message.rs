@@ -41,7 +41,7 @@ pub struct Message(Arc<HeaderSlice<Header, str>>);
 
 struct Header {
     content: Content,
-    /// The calls and results that have no partner inside the message.
+    /// The tool calls without a result and the results without a call in the same message.
     edges: Edges,
     /// Offset of the timestamp; 0, where no value can start, if there is none.
     timestamp_at: u32,
@@ -60,7 +60,7 @@ enum Content {
         text: Span,
     },
     Parts(Box<[Part]>),
-    /// A constructor was given content that is refused with this error.
+    /// The content of a constructor that was refused with this error.
     Refused(Box<Error>),
 }
 
@@ -332,7 +332,7 @@ impl Message {
         self.header().is_foreign
     }
 
-    /// The calls and results of this message that have no partner inside it.
+    /// The tool calls without a result and the results without a call in this message.
     pub(crate) fn edges(&self) -> &Edges {
         &self.header().edges
     }
@@ -478,7 +478,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_in_a_used_buffer_is_the_same_text() {
+    fn a_scratch_buffer_with_content_does_not_change_the_text() {
         let mut scratch = "of another message".to_owned();
         let calls = [("1", "look", &json!({ "at": "a \"door\"" }))];
         let messages = [

@@ -38,8 +38,8 @@ pub struct EntryMeta {
     pub tokens: u64,
     /// The timestamp of the message, or else the time at which it was added.
     pub timestamp: Timestamp,
-    /// The tool calls and results of the message that have no partner in it, as opaque numbers. Their
-    /// meaning never changes, because stores keep them.
+    /// The tool calls without a result and the results without a call in the message, as opaque numbers.
+    /// Their meaning never changes, because stores keep them.
     pub edges: Vec<u64>,
     /// Whether the message is a tool description that the engine wrote.
     pub is_written_by_engine: bool,
@@ -130,7 +130,7 @@ impl MessageLog {
         &self.all
     }
 
-    /// A log of this length of which nothing is loaded.
+    /// A log of this length without loaded messages and metadata.
     pub(crate) fn not_loaded(len: usize) -> MessageLog {
         let absent = LogEntry { message: Message::absent(), timestamp: 0 };
         MessageLog { entries: SumTree::repeat(absent, len), ..MessageLog::default() }
@@ -382,7 +382,7 @@ mod tests {
         let start = Conversation::new(Settings::counting_with(Nested), 0).unwrap();
         for _ in 0..2 {
             let (conversation, _) = start.append([Message::user("four\nfive")], 0).unwrap();
-            // 19 bytes are 5 tokens, and both messages have 3 more.
+            // The inner message has 19 bytes: 5 tokens, and an overhead of 3. The outer one adds 9 and 3.
             assert_eq!(conversation.view().tokens(), 5 + 3 + 9 + 3);
         }
     }

@@ -1,4 +1,4 @@
-//! A conversation of which a store has loaded only a part.
+//! Partially loaded conversations.
 //!
 //! A [`PartialConversation`] knows its newest version. Other versions, batches, messages and the metadata
 //! of log entries may be *not loaded*. A method that needs something that is not loaded returns
@@ -25,7 +25,7 @@ use crate::{
     SavedVersion, Scope, Stats, Timestamp, Tool, ToolSet, Version, View, Warning,
 };
 
-/// A conversation of which some versions, batches and messages may not be loaded; see the module
+/// A conversation whose versions, batches and messages may be partially loaded; see the module
 /// documentation. A clone costs O(1).
 ///
 /// A method with the same name as a method of [`Conversation`] does the same.
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_conversation_answers_from_what_is_loaded() {
+    fn a_partial_conversation_reads_the_loaded_data() {
         let (whole, partial) = whole_and_partial();
         assert_eq!(partial.version(), whole.version());
         assert_eq!(partial.stats(), whole.stats());

@@ -43,7 +43,7 @@ impl Conversation {
     /// The visible messages and a snapshot of each batch below the current one.
     pub fn array_state(&self) -> Result<ArrayState, Error> {
         let path = &self.state().path;
-        // What is missing is named all at once, because the caller loads it and calls again.
+        // One error names all batches that are not loaded, because the caller loads them and calls again.
         path.check_left(&self.shared.loaded_batches)?;
         let number = path.current_number();
         let below = (0..number.0).map(|batch| self.batch(BatchIndex(batch)));

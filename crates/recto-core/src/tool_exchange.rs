@@ -1,4 +1,4 @@
-//! Tool exchanges in a view: which tool calls and results of a range have no partner in it.
+//! Tool exchanges in a view: the tool calls and results of a range whose result or call is outside it.
 //!
 //! `edges.rs` explains how calls and results are paired, and summarises them in the nodes of the tree.
 

@@ -21,7 +21,7 @@ impl Conversation {
         self.verify_since(Version(0))
     }
 
-    /// Tests the invariants of the log and of the versions from one on. Those before have been tested.
+    /// Tests the invariants of the log and of the versions from `first` on. Earlier versions were tested before.
     pub fn verify_since(&self, first: Version) -> Result<(), Inconsistency> {
         self.check_all_loaded().map_err(|error| Inconsistency(error.to_string()))?;
         self.log.check().map_err(Inconsistency)?;

@@ -16,8 +16,8 @@ use crate::{LogIndex, Position, Role, RoleSet};
 /// Maximum tokens of one message. A larger count is reduced to this.
 pub const MAX_MESSAGE_TOKENS: u64 = (1 << 30) - 1;
 
-/// An entry of a view: the log index, the role, the tokens, and the tool calls and results without a
-/// partner in the message.
+/// An entry of a view: the log index, the role, the tokens, and the tool calls without a result and results
+/// without a call in the message.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewEntry {
     index: u32,
@@ -88,7 +88,7 @@ pub(crate) struct Sums {
     /// The smallest and the largest log index; `min_index > max_index` if the range is empty.
     min_index: u32,
     max_index: u32,
-    /// The tool calls and results without a partner in this range.
+    /// The tool calls without a result and results without a call in this range.
     pub(crate) open: Edges,
 }
 
@@ -317,12 +317,12 @@ impl View {
         nearest.map(LogIndex)
     }
 
-    /// The entries for which `keep` returns true, and those at the positions `pinned` (sorted). `judge`
-    /// decides about whole ranges.
+    /// The entries for which `keep` returns true, and those at the positions `pinned` (sorted).
+    /// `keep_range` decides for a whole range whether all, none or some of its entries are kept.
     pub(crate) fn retain(
         &self,
         pinned: &[Position],
-        mut judge: impl FnMut(usize, &Sums) -> Keep,
+        mut keep_range: impl FnMut(usize, &Sums) -> Keep,
         mut keep: impl FnMut(usize, &ViewEntry) -> bool,
     ) -> View {
         let pins_in = |start: usize, end: usize| {
@@ -330,7 +330,7 @@ impl View {
             pinned.get(first).is_some_and(|pin| pin.0 < end)
         };
         View(self.0.retain(
-            |start, sums| match judge(start, sums) {
+            |start, sums| match keep_range(start, sums) {
                 Keep::None if pins_in(start, start + sums.count()) => Keep::Some,
                 other => other,
             },

@@ -1,7 +1,7 @@
 //! Search for any of several words in a text.
 //!
-//! The cost is linear in the length of the text plus the words for every input, also for words that nearly
-//! occur at every position of the text.
+//! For every input the cost is linear in the length of the text and of the words, even if a prefix of a word
+//! matches at every position of the text.
 //!
 //! - A few words: a vectorised search looks for eight bytes of each word, its *window*. Only in a text
 //!   with one of the windows, each word is searched with `memmem`. The vectorised search compares the
@@ -112,7 +112,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
         #[test]
-        fn words_are_found_at_any_place(
+        fn words_are_found_at_any_position(
             words in prop::collection::vec("[ab]{1,14}|[ab计]{2,5}", 1..6),
             text in "[abc计]{0,40}",
             planted in any::<prop::sample::Index>(),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_many_words_is_found_at_any_place() {
+    fn each_of_many_words_is_found_at_any_position() {
         let lists = [
             (9, 4),
             (9, 20),
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Between linear growth (4) and quadratic growth (16), for four times as much input.
+    /// Maximum growth of the time for four times as much input. Linear growth is 4, quadratic growth is 16.
     const MAX_GROWTH: f64 = 10.0;
 
     /// Compares the shortest times, because other processes can only make a time longer.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_nearly_match_everywhere_take_time_in_proportion_to_the_input() {
+    fn the_time_is_linear_if_prefixes_of_the_words_match_everywhere() {
         let nearly = |size: usize, end: usize| format!("{}{end}", "a".repeat(size));
         assert_linear("20 long words", |size| (0..20).map(|end| nearly(size, end)).collect());
         assert_linear("10 long words", |size| (0..10).map(|end| nearly(size, end)).collect());

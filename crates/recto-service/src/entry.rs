@@ -1,4 +1,4 @@
-//! Log entries in responses: one shape everywhere.
+//! Log entries in responses, with the same fields in every response.
 
 use recto::{Conversation, LogIndex, Message, Moment, Position, Query, Timestamp};
 use schemars::JsonSchema;
@@ -10,10 +10,10 @@ use crate::{Error, schema};
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Entry")]
 pub struct ShownEntry {
-    /// Its number in the log.
+    /// Its index in the log.
     #[schemars(with = "u32")]
     pub index: LogIndex,
-    /// Its place in the view, counted from 0. Missing if it is hidden.
+    /// Its position in the view, from 0. Missing if it is hidden.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>")]
     pub position: Option<Position>,
@@ -59,7 +59,7 @@ pub async fn entries_of(
     Ok(with_marks(entries, &marks))
 }
 
-/// Log entries, visible or not, with their present marks.
+/// Log entries, visible or hidden, with their marks at the newest version.
 pub(crate) async fn entries_at(
     conversation: &Conversation,
     indices: &[LogIndex],

@@ -1,7 +1,7 @@
 //! The requests of Recto: one JSON vocabulary for every surface.
 //!
-//! `recto exec` reads these requests from lines, and other surfaces will take the same ones. A
-//! [`Service`] answers them:
+//! `recto exec` reads one request per line, and other surfaces take the same requests. A [`Service`]
+//! performs them:
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -10,22 +10,22 @@
 //!
 //! let service = Service::new(Recto::open("memory:").await?);
 //! service.request(r#"{"create": "a", "settings": {"counter": "approx"}}"#).await;
-//! let answer = service.request(
+//! let response = service.request(
 //!     r#"{"conversation": "a", "op": {"operation": "APPEND", "messages": [{"role": "user", "content": "hi"}]}}"#,
 //! ).await;
-//! assert!(answer.starts_with(r#"{"version":1,"#));
+//! assert!(response.starts_with(r#"{"version":1,"#));
 //!
-//! // A refused request is answered with an error, and has changed nothing.
-//! let answer = service.request(r#"{"conversation": "a", "stats": 7}"#).await;
-//! assert!(answer.contains(r#""code":"invalid_operation""#) && answer.contains(r#""field":"stats""#));
+//! // The response to a refused request is an error. The request changes nothing.
+//! let response = service.request(r#"{"conversation": "a", "stats": 7}"#).await;
+//! assert!(response.contains(r#""code":"invalid_operation""#) && response.contains(r#""field":"stats""#));
 //! # Ok::<(), recto::Error>(())
 //! # }).unwrap();
 //! ```
 //!
 //! # Two layers
 //!
-//! - [`Service::request`] takes JSON text and returns JSON text. It never fails: an error is an
-//!   answer.
+//! - [`Service::request`] takes JSON text and returns JSON text. It never fails: an error is a
+//!   response.
 //! - [`Request::read`] and [`Service::perform`] are the typed layer below it. Each request is a
 //!   struct with public fields and a typed response; [`Service::run`] performs one such struct.
 //!
@@ -41,16 +41,16 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # What holds for all requests
+//! # Rules for all requests
 //!
 //! - A request is an object. One of its fields names the request (`create`, `log`), the others are
 //!   its options. A request about a conversation has `conversation`: its whole name, or its id.
 //! - Unknown fields, fields given twice and values of a wrong type are `invalid_operation`. The
 //!   whole request is read before anything is done.
-//! - Messages, operations, queries and tools are passed as the JSON text that they came as.
-//!   Their bytes are stored and returned unchanged, but for line ends between fields, which become
-//!   spaces: an answer is one line.
-//! - A request that reads locks nothing in the service: any number may run at the same time.
+//! - Messages, operations, queries and tools stay the JSON text of the request. Their bytes are stored
+//!   and returned unchanged, except for line breaks between fields, which become spaces, because a
+//!   response is one line.
+//! - Requests that only read take no lock in the service, so any number of them can run concurrently.
 //! - [`schema`] describes all requests and responses as JSON Schema, generated from the types.
 //!
 //! # To add a request
@@ -59,13 +59,13 @@
 //! the response, `impl Perform`, and one row of the table in `src/request.rs`: reading, dispatch, the schema
 //! and the tests that go over all requests follow from it.
 //!
-//! # Where to find what
+//! # Files
 //!
 //! | file | content |
 //! |---|---|
 //! | `request.rs` | the table of requests; [`Request`], [`Response`] |
 //! | `requests/` | one file per request |
-//! | `read.rs` | text to request: which request it is, and what is wrong with it |
+//! | `read.rs` | parses requests: which request it is, and errors |
 //! | `values.rs` | types of fields that several requests share |
 //! | `service.rs` | [`Service`]: finds conversations, performs requests |
 //! | `schema.rs` | the JSON Schema, with the schemas of the engine's own types |

@@ -34,7 +34,7 @@ pub enum Scoped {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RequestKind {
-    /// The fields that name it. All but the first are other names for it.
+    /// The names of the request. The first is its usual name; the others are aliases.
     pub names: &'static [&'static str],
     /// Its subject.
     pub scoped: Scoped,
@@ -135,7 +135,7 @@ impl RequestKind {
 }
 
 impl<'a> Request<'a> {
-    /// Reads a request. The text is read to its end before anything is done.
+    /// Reads a request. The whole text is read before the request is performed.
     pub fn read(text: &'a str) -> Result<Request<'a>, Error> {
         let kind = read::kind_of(text)?;
         (kind.read)(text)
@@ -143,7 +143,7 @@ impl<'a> Request<'a> {
 }
 
 impl Response {
-    /// The response as one line of JSON, without its end.
+    /// The response as one line of JSON, without a line break.
     pub fn to_json(&self) -> String {
         let mut written = serde_json::to_string(self).expect("responses can be written");
         // Messages keep their bytes. Line breaks occur only between their fields, because strings escape

@@ -1,9 +1,9 @@
 //! The JSON Schema of all requests and responses, generated from their types.
 //!
 //! The types of the engine have no schema of their own. The structs here describe them for that
-//! purpose only; a test checks responses against the schema, so that the two do not drift apart.
+//! purpose only; a test checks responses against the schema, so that the two stay the same.
 
-#![allow(dead_code, reason = "these types are described, never made")]
+#![allow(dead_code, reason = "these types are used only for their schemas")]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -213,12 +213,12 @@ pub(crate) struct ErrorBody {
     /// The field that is wrong.
     #[schemars(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
-    /// Figures about it.
+    /// Numbers of the error, such as the allowed range.
     #[schemars(skip_serializing_if = "Option::is_none")]
     details: Option<Map<String, Value>>,
 }
 
-/// The figures of a conversation.
+/// The numbers of messages, batches and tokens of a conversation.
 #[derive(JsonSchema)]
 #[schemars(rename = "ConversationStats", rename_all = "camelCase")]
 pub(crate) struct Stats {
@@ -252,12 +252,12 @@ pub(crate) struct IndexList {
     tokens: u64,
 }
 
-/// A warning: not an error, but worth knowing.
+/// A warning: a fact about a successful request that the caller should know.
 #[derive(JsonSchema)]
 pub(crate) struct Warning {
     /// The kind of warning, such as `torn_call`.
     code: String,
-    /// The log entries that it is about.
+    /// The log entries that the warning concerns.
     indices: Vec<u32>,
     /// Its meaning.
     message: String,
@@ -416,20 +416,20 @@ pub(crate) struct Policy {
     /// The largest number of tokens of a request to a model.
     #[schemars(skip_serializing_if = "Option::is_none")]
     token_limit: Option<u64>,
-    /// When and how the view is made shorter.
+    /// The compression: when and how the view is shortened.
     #[schemars(skip_serializing_if = "Option::is_none")]
     compression: Option<Compression>,
 }
 
-/// When and how the view is made shorter.
+/// The compression: when and how the view is shortened.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub(crate) struct Compression {
-    /// Whether it is done.
+    /// Whether compression is enabled.
     enabled: bool,
-    /// Above this number of tokens it is due.
+    /// The number of tokens above which the view is compressed.
     threshold: u64,
-    /// The number of tokens that it goes down to.
+    /// The number of tokens to which the view is compressed.
     target_tokens: u64,
     /// The strategies, in the order in which they are tried.
     strategy: String,
@@ -449,7 +449,7 @@ pub(crate) struct Call {
     model: String,
     /// The fields beside messages and tools, each with its JSON.
     fields: Vec<(String, String)>,
-    /// If a question about entries was sent: which entries, and the instructions.
+    /// For a request for a summary: the entries and the instructions.
     #[schemars(skip_serializing_if = "Option::is_none")]
     about: Option<Map<String, Value>>,
     /// The SHA-256 of the bytes that were sent.
@@ -462,7 +462,7 @@ pub(crate) struct Call {
     millis: u64,
     /// The tokens of the request, as the conversation counts.
     counted: u64,
-    /// The tokens of the request that were expected of this model.
+    /// The expected tokens of the request, calibrated for the model.
     expected: u64,
     /// The usage that the provider reported.
     #[schemars(skip_serializing_if = "Option::is_none")]
@@ -473,7 +473,7 @@ pub(crate) struct Call {
     /// The error, if the answer is missing or incomplete.
     #[schemars(skip_serializing_if = "Option::is_none")]
     failure: Option<String>,
-    /// The model that the provider says has answered.
+    /// The model of the answer, as the provider reports it.
     #[schemars(skip_serializing_if = "Option::is_none")]
     answered_by: Option<String>,
     /// The provider's id of the answer.
@@ -485,8 +485,8 @@ pub(crate) struct Call {
     /// Compressions that ran before the call.
     #[schemars(skip_serializing_if = "Vec::is_empty")]
     compressed: Vec<Map<String, Value>>,
-    /// The usage of the calls that lead to this state.
+    /// The totals of the calls on the path to this version.
     cumulative: Map<String, Value>,
-    /// The usage of all calls.
+    /// The totals of all calls.
     lifetime: Map<String, Value>,
 }

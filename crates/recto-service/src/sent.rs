@@ -35,7 +35,7 @@ pub struct ShownFinding {
     pub message: String,
     /// How rendering repairs it.
     pub repair: &'static str,
-    /// The number of the message in the log.
+    /// The index of the message in the log.
     pub entry: u32,
 }
 
@@ -44,7 +44,7 @@ pub struct ShownFinding {
 pub struct RenderWarning {
     /// A code of the contract, `renamed_tool` or `changed_tool`.
     pub code: String,
-    /// The log entries that it is about.
+    /// The log entries that the warning concerns.
     pub indices: Vec<u32>,
     /// Its meaning.
     pub message: String,
@@ -63,8 +63,8 @@ impl Sent {
         self.entries.iter().map(|entry| &entry.message)
     }
 
-    /// The request for a provider. The model is a field of it, but for Gemini, where it is part of
-    /// the URL.
+    /// The request for a provider. It has a field with the model, except for Gemini, where the model is
+    /// part of the URL.
     pub fn render(
         &self,
         target: Target,
@@ -103,8 +103,8 @@ impl Sent {
         })
     }
 
-    /// A finding with the position in the view and the number in the log. Both differ from the
-    /// index of the finding, which counts the messages that are sent.
+    /// Converts a finding to one with the position in the view and the log index of its message. Both can
+    /// differ from [`Finding::index`], which counts only the messages that are sent.
     pub fn finding(&self, finding: &Finding) -> ShownFinding {
         let entry = self.entries.get(finding.index);
         let position = entry.and_then(|entry| entry.position);
@@ -118,7 +118,7 @@ impl Sent {
         }
     }
 
-    /// [`finding`](Self::finding) of each.
+    /// Converts each finding with [`finding`](Self::finding).
     pub fn findings(&self, findings: &[Finding]) -> Vec<ShownFinding> {
         findings.iter().map(|finding| self.finding(finding)).collect()
     }

@@ -8,10 +8,10 @@ use recto::{Conversation, Error as RectoError, Recto, StoreError};
 
 use crate::{Error, Perform, Request, Response};
 
-/// Answers requests about the conversations of a store.
+/// Performs requests about the conversations of a store.
 ///
-/// A service is used through `&self`: any number of requests may run at the same time. What has to
-/// happen in order is ordered by the store.
+/// All methods take `&self`, so any number of requests can run concurrently. The store orders changes of the
+/// same conversation.
 pub struct Service {
     recto: Recto,
     /// Handles by name, if this service is the only user of the store.
@@ -39,8 +39,8 @@ impl Service {
         Service { recto, cache: None }
     }
 
-    /// A service for a store that nothing else changes, such as one in memory. It does not ask the
-    /// store again for a conversation that it knows.
+    /// A service for a store that no other program changes, such as one in memory. It caches the handles of
+    /// conversations.
     pub fn exclusive(recto: Recto) -> Service {
         Service { recto, cache: Some(Mutex::default()) }
     }
@@ -50,8 +50,8 @@ impl Service {
         &self.recto
     }
 
-    /// Answers a request: JSON text in, one line of JSON without its end out. An error is an answer:
-    /// `{"error": {code, message, field?, details?}}`.
+    /// Performs a request that is JSON text, and returns the response as one line of JSON without a line
+    /// break. An error is a response: `{"error": {code, message, field?, details?}}`.
     pub async fn request(&self, text: &str) -> String {
         match self.answer(text).await {
             Ok(response) => response.to_json(),
@@ -74,8 +74,8 @@ impl Service {
         request.perform(self).await
     }
 
-    /// A conversation by its whole name or its id. The beginning of a name is not enough: a program
-    /// that misspells a name must not reach another conversation.
+    /// A conversation by its whole name or its id. A prefix of a name is not accepted, so that a misspelt name
+    /// does not select another conversation.
     pub async fn conversation(&self, given: &str) -> Result<NamedConversation, Error> {
         if let Some(handle) = self.cached(given) {
             return Ok(NamedConversation { name: given.to_owned(), handle });
@@ -104,7 +104,8 @@ impl Service {
         }
     }
 
-    /// A name does not mean the same conversation any more, or its settings have changed.
+    /// Drops the cached handle of a name. Called after the conversation was renamed or removed, or its
+    /// settings have changed.
     pub(crate) fn forget(&self, name: &str) {
         if let Some(cache) = &self.cache {
             cache.lock().unwrap_or_else(PoisonError::into_inner).remove(name);

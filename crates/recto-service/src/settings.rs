@@ -1,4 +1,4 @@
-//! The settings of a conversation as JSON: those of a new one, and changes to them.
+//! Settings as JSON: the settings of a new conversation, and changes to the settings of an existing one.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct NewSettings<'a> {
     pub heading: Option<String>,
     /// The largest number of tokens of a request to a model. Default: no limit.
     pub token_limit: Option<u64>,
-    /// When and how the view is made shorter.
+    /// The compression: when and how the view is shortened.
     #[serde(default, deserialize_with = "crate::values::optional_object")]
     pub compression: Option<CompressionSettings>,
     /// Another name for `compression`.
@@ -42,22 +42,22 @@ pub struct NewSettings<'a> {
     pub compression_config: Option<CompressionSettings>,
 }
 
-/// When and how the view is made shorter.
+/// The compression: when and how the view is shortened.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompressionSettings {
-    /// Whether it is done.
+    /// Whether compression is enabled.
     pub enabled: bool,
-    /// Above this number of tokens it is due.
+    /// The number of tokens above which the view is compressed.
     pub threshold: u64,
-    /// The number of tokens that it goes down to.
+    /// The number of tokens to which the view is compressed.
     pub target_tokens: u64,
     /// The strategies, separated by commas, in the order in which they are tried. Default:
     /// `clear-tool-results,keep-system-and-recent`.
     pub strategy: Option<String>,
 }
 
-/// Changes to the settings of a conversation. A field that is missing stays as it is.
+/// Changes to the settings of a conversation. A missing field leaves its setting unchanged.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChangedSettings<'a> {
@@ -69,7 +69,7 @@ pub struct ChangedSettings<'a> {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Option<u64>")]
     pub token_limit: Option<Option<u64>>,
-    /// When and how the view is made shorter; `null` for never.
+    /// The compression: when and how the view is shortened; `null` for none.
     #[serde(default, deserialize_with = "present_object")]
     #[schemars(with = "Option<CompressionSettings>")]
     pub compression: Option<Option<CompressionSettings>>,
@@ -103,7 +103,7 @@ impl CompressionSettings {
     }
 }
 
-/// One of two names for a field.
+/// The value of a field that has two names. Giving both is an error.
 fn either<T>(one: Option<T>, other: Option<T>) -> Result<Option<T>, EngineError> {
     match (one, other) {
         (Some(_), Some(_)) => Err(wrong(
@@ -115,7 +115,7 @@ fn either<T>(one: Option<T>, other: Option<T>) -> Result<Option<T>, EngineError>
 }
 
 impl NewSettings<'_> {
-    /// The settings of the conversation that never change, and its policy, which may.
+    /// The settings, which cannot be changed later, and the policy, which can.
     pub(crate) fn checked(self) -> Result<(recto::Settings, Policy), EngineError> {
         let mut settings = recto::Settings::default();
         if let Some(name) = &self.counter {

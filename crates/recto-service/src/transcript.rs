@@ -1,4 +1,4 @@
-//! Imported transcripts, as responses write them.
+//! Imported transcripts in responses.
 
 use recto::{Imported, ImportedTranscript};
 use recto_format::TranscriptWarning;
@@ -36,12 +36,12 @@ pub struct ForkOf {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Remark")]
 pub struct ShownRemark {
-    /// The line of the file, or the number of the message, from 1. 0 for what stood around the
-    /// messages.
+    /// The line of the file, or the number of the message, from 1. 0 for the envelope
+    /// of the messages.
     pub line: u64,
     /// The field.
     pub field: String,
-    /// What is lost.
+    /// The content that is lost.
     pub message: String,
 }
 
@@ -52,7 +52,7 @@ impl From<&TranscriptWarning> for ShownRemark {
     }
 }
 
-/// The imported conversations as they are written.
+/// The imported conversations, in the form of responses.
 pub fn imported(transcript: &ImportedTranscript) -> Vec<ImportedConversation> {
     let shown = |imported: &Imported| ImportedConversation {
         conversation: imported.name.clone(),

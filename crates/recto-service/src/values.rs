@@ -109,7 +109,7 @@ impl JsonSchema for At {
     }
 }
 
-/// Something that the response to a change includes beside its own fields.
+/// An additional field of the response to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -118,7 +118,7 @@ pub enum Include {
     State,
 }
 
-/// Which log entries a request looks at.
+/// The log entries that a request reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Scope {
@@ -211,7 +211,7 @@ where
     Object::deserialize(deserializer).map(|Object(value)| value)
 }
 
-/// [`object`] of an option.
+/// [`object`] for an optional field.
 pub(crate) fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -220,7 +220,7 @@ where
     Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|Object(value)| value))
 }
 
-/// Reads an option of which `null` means that it is absent.
+/// Reads a field for which `null` means the default.
 pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

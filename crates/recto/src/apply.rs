@@ -217,8 +217,8 @@ impl Conversation {
             check_expected(loaded, options.expected_version)?;
             let done = loaded.with(&perform).await;
             if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
-                // A refusal counts only if it is about the newest version, without messages that are
-                // erased by now.
+                // An error is returned only if the loaded data is still current: the version is the
+                // newest, and no message was erased since it was loaded.
                 let applied_to = (loaded.conversation.version(), loaded.reader.rewrites);
                 let loaded = self.newest(&slot, &mut open).await?;
                 if (loaded.conversation.version(), loaded.reader.rewrites) != applied_to {

@@ -107,7 +107,7 @@ impl Recto {
         }
         let options =
             recto_store::SqliteOptions { search: self.shared.is_searched, ..Default::default() };
-        // Under another name until it is complete, so that half a backup is not taken for a whole one.
+        // The file has another name until it is complete, so that an incomplete backup is not used.
         let partial = Partial::beside(path)?;
         let store = recto_store::SqliteStore::open(partial.path(), options).await?;
         let copy: Arc<dyn Store> = Arc::new(store);

@@ -202,7 +202,7 @@ impl Conversation {
         self.read(|conversation| Ok(conversation.saved_settings())).await
     }
 
-    /// For each length, the tokens of the first entries of the log up to that length.
+    /// For each of `lengths`: the sum of the tokens of that many entries from the start of the log.
     pub async fn log_tokens(&self, lengths: &[usize]) -> Result<Vec<u64>, Error> {
         self.read(|conversation| {
             lengths.iter().map(|&length| conversation.log_tokens(length)).collect()
@@ -349,7 +349,8 @@ impl Conversation {
     }
 }
 
-/// The measures of these entries alone: measuring a long log takes much longer.
+/// The measures of these entries. Only their rows are read, because reading all rows of a long log takes
+/// much longer.
 async fn measures_in(loaded: &LoadedConversation, indices: &[LogIndex]) -> Result<Measures, Error> {
     let len = loaded.conversation.log_len();
     if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {

@@ -31,14 +31,14 @@ impl Conversation {
     ///
     /// Other processes and other `Recto` values that have the conversation open do not use the message in
     /// any request that starts after this one has returned. Values that they returned before, and earlier
-    /// backups, still contain it. Reasons of requests are not messages and are not erased. The hash stays:
-    /// a short message can be guessed and the guess tested with it.
+    /// backups, still contain it. Reasons of requests are not messages and are not erased. The hash is
+    /// kept, so a guess of a short message can be checked with it.
     pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
         self.erase_if(index, None).await
     }
 
-    /// [`erase`](Self::erase), refused with `version_conflict` if another version than this is the
-    /// newest. `None` erases at any version.
+    /// [`erase`](Self::erase), which fails with `version_conflict` if `expected_version` is not the newest
+    /// version. `None` erases at any version.
     pub async fn erase_if(
         &self,
         index: LogIndex,
@@ -87,7 +87,8 @@ impl Conversation {
             }
             let receipt =
                 receipt.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
-            // Also if it was erased before: an interrupted erasure may have left copies.
+            // The rows are written even if the message was erased before, because an interrupted erasure may
+            // have left copies.
             match reader.store.rewrite(owner, at, rewrite).await {
                 // Another process has committed, packed the row, or erased another message in it.
                 Err(
@@ -96,7 +97,7 @@ impl Conversation {
                 done => break (receipt, done),
             }
         };
-        // After an error the message may be erased all the same.
+        // The message may be erased even if the store returned an error.
         *open = None;
         drop(open);
         self.recto.shared.open.close_all().await;

@@ -6,7 +6,7 @@
 //!             └─ steps, byte counts ─ channel ┴─► Import::step: one commit each
 //! ```
 //!
-//! Reading a transcript is blocking code that calls a sink, so it runs on a thread of its own. The
+//! Reading a transcript is blocking code that calls a sink, so it runs on a separate thread. The
 //! channel is bounded: the thread waits while the store is slower.
 
 mod steps;
@@ -187,7 +187,7 @@ async fn finish(
     Ok(ImportedTranscript { format, conversations, warnings })
 }
 
-/// A transcript that is read on a thread of its own. Dropping the value stops the thread.
+/// A transcript that is read on a separate thread. Dropping the value stops the thread.
 struct Reader {
     events: mpsc::Receiver<Event>,
     is_dropped: CancelFlag,
@@ -294,8 +294,8 @@ fn about_envelopes(conversations: &[Imported], format: Format) -> Option<Transcr
     lost.retain(|field| known.insert(field.clone()));
     match lines {
         0 => {}
-        1 => lost.push("1 line behind the last message".to_owned()),
-        lines => lost.push(format!("{lines} lines behind the last message")),
+        1 => lost.push("1 line after the last message".to_owned()),
+        lines => lost.push(format!("{lines} lines after the last message")),
     }
     let (line, field) = (0, "around the messages".to_owned());
     let message = format!("not kept: {}", lost.join(", "));

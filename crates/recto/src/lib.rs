@@ -54,7 +54,7 @@
 //! |---|---|---|
 //! | `bpe` | yes | the exact counters `o200k_base` and `cl100k_base`, and `Settings::default` |
 //! | `sqlite` | yes | stores in SQLite files, and backups |
-//! | `blocking` | yes | the module `blocking`, with a runtime of its own |
+//! | `blocking` | yes | the module `blocking`, which has its own runtime |
 //! | `postgres` | no | stores in PostgreSQL |
 //! | `format` | no | import of transcripts; `recto::format` is the crate `recto-format` |
 //!

@@ -82,7 +82,7 @@ impl LoadedConversation {
         let state = state_of(&reader, &mut versions, version).await?;
         let entries = state.log_len();
         if expected.is_some_and(|expected| expected != entries) {
-            return Err(damaged(id, "its newest version is not of its log"));
+            return Err(damaged(id, "its newest record and row differ in log length"));
         }
         let shown = state.entries();
         let conversation = if shown.len() >= entries as usize / 2 {
@@ -139,14 +139,14 @@ impl LoadedConversation {
             Missing::Version(version) => self.load_version(version).await,
             Missing::Versions => self.replay().await,
             Missing::Batches(path, batches) => {
-                let walk = self.walked(BatchWalk::to_batches(path, batches)).await?;
+                let walk = self.finish_walk(BatchWalk::to_batches(path, batches)).await?;
                 let measures = self.measures_of(|| walk.entries()).await?;
                 self.loaded_bytes += VERSION_BYTES + measures.len() * ENTRY_BYTES;
                 let measure = |index| measures.get(&index).cloned();
                 Ok(self.conversation.add_batches(walk, measure)?)
             }
             Missing::Openings(path) => {
-                let walk = self.walked(BatchWalk::to_openings(path)).await?;
+                let walk = self.finish_walk(BatchWalk::to_openings(path)).await?;
                 self.loaded_bytes += walk.steps() * OPENING_BYTES;
                 self.conversation.add_openings(walk);
                 Ok(())
@@ -256,11 +256,11 @@ impl LoadedConversation {
         }
     }
 
-    /// A walk that has arrived at its end.
-    async fn walked(&mut self, mut walk: BatchWalk) -> Result<BatchWalk, Error> {
+    /// Advances a walk to its end, and loads the records that it needs.
+    async fn finish_walk(&mut self, mut walk: BatchWalk) -> Result<BatchWalk, Error> {
         let mut steps = walk.steps();
         while let Err(error) = walk.advance(&self.versions) {
-            // Only after a step: one step may need any number of versions.
+            // The cache is emptied only between two steps, because one step may need any number of versions.
             if walk.steps() > steps {
                 steps = walk.steps();
                 self.limit_versions();
@@ -277,7 +277,7 @@ impl LoadedConversation {
         batch: BatchIndex,
     ) -> Result<Version, Error> {
         let saved = self.saved_version(version).await?;
-        let walk = self.walked(BatchWalk::to_batch_of(&saved, batch)).await?;
+        let walk = self.finish_walk(BatchWalk::to_batch_of(&saved, batch)).await?;
         Ok(walk.opened_by())
     }
 
@@ -320,7 +320,7 @@ impl LoadedConversation {
             let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
             let next = self.with(|conversation| conversation.followed_by(&saved, messages.clone()));
             let next = match next.await {
-                // The version depends on data that cannot be loaded on its own.
+                // The engine cannot add the version to the loaded data.
                 Err(Error::Engine(_)) => return Ok(false),
                 next => next?,
             };
@@ -348,8 +348,8 @@ async fn show(
     }
 }
 
-/// Adds the entries that are visible at a range of versions. Only the rows of these versions are read, and
-/// those that they are a change of.
+/// Adds the entries that are visible at a range of versions. It reads the rows of these versions, and of the
+/// versions that they are stored as changes of.
 pub(crate) async fn show_all(
     reader: &RowReader,
     range: Range<u32>,

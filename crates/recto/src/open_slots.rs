@@ -1,11 +1,11 @@
 //! The conversations that are open in this process.
 //!
-//! Each has a slot with two things: the value that writers work on, behind a lock that gives them
-//! their turns in order, and a published snapshot for readers, which wait for no writer.
+//! Each conversation has a slot with the value that writers change, behind a fair lock, and a published
+//! snapshot for readers, which never wait for a writer.
 //!
 //! Invariants:
-//! - all callers that ask for the same conversation at the same time get the same slot;
-//! - after [`OpenSlots::close_all`], no slot holds or publishes what was in one before it was called.
+//! - all concurrent callers of [`OpenSlots::slot`] with the same id get the same slot;
+//! - after [`OpenSlots::close_all`], no slot holds or publishes a value from before the call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -26,7 +26,7 @@ struct Published<T> {
     epoch: Epoch,
 }
 
-/// How often a slot was closed. A snapshot that was taken before the slot was closed must not be
+/// The number of times that a slot was closed. A snapshot from before the slot was closed must not be
 /// published again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Epoch(u64);
@@ -39,7 +39,7 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Removes the published snapshot and refuses those that were taken before.
+    /// Removes the published snapshot. Snapshots that were taken before this call are not published again.
     pub(crate) fn withdraw(&self) {
         let mut published = self.published.lock().expect("nothing panics while it is held");
         published.epoch = Epoch(published.epoch.0 + 1);
@@ -51,7 +51,7 @@ impl<T> Slot<T> {
         self.published.lock().expect("nothing panics while it is held").snapshot.is_some()
     }
 
-    /// Publishes a snapshot of what the caller has open as the writer.
+    /// Publishes a snapshot of the writer's value. The caller holds the writer lock.
     pub(crate) fn publish(&self, snapshot: T) {
         self.published.lock().expect("nothing panics while it is held").snapshot = Some(snapshot);
     }
@@ -81,16 +81,16 @@ impl<T: Clone> Slot<T> {
     }
 }
 
-/// The slots of conversations. The ones that were used last are kept open.
+/// The slots of conversations. The least recently used ones are closed.
 pub(crate) struct OpenSlots<T> {
     slots: Mutex<Slots<T>>,
     max_kept: usize,
 }
 
 struct Slots<T> {
-    /// Also slots that are not kept any more and are still used somewhere.
+    /// All slots that are in use, including those that are no longer kept.
     all: HashMap<ConversationId, Weak<Slot<T>>>,
-    /// The ones to be kept, the one used last at the end.
+    /// The slots that are kept open, least recently used first.
     kept: Vec<(ConversationId, Arc<Slot<T>>)>,
 }
 
@@ -121,7 +121,7 @@ impl<T> OpenSlots<T> {
         slot
     }
 
-    /// Does not keep a conversation any more.
+    /// Stops keeping a conversation open.
     pub(crate) fn forget(&self, id: ConversationId) {
         let mut slots = self.slots.lock().expect("nothing panics while it is held");
         slots.kept.retain(|(other, _)| *other != id);
@@ -153,7 +153,7 @@ mod tests {
         ConversationId(uuid::Uuid::from_bytes([number; 16]))
     }
 
-    /// Stored conversations of which only one thing is known: how often something was erased.
+    /// A model of stored conversations, whose only content is the number of erasures.
     struct World {
         open: OpenSlots<u32>,
         erased: AtomicU32,
@@ -166,7 +166,7 @@ mod tests {
             Arc::new(World { open: OpenSlots::keeping(1), erased: AtomicU32::new(0), in_use })
         }
 
-        /// Reads a snapshot of a conversation, opening it if need be, and returns what it saw.
+        /// Reads a snapshot of a conversation, opens it if necessary, and returns the value.
         async fn read(&self, number: u8) -> u32 {
             let slot = self.open.slot(id(number));
             let (snapshot, epoch) = slot.snapshot();
@@ -177,12 +177,12 @@ mod tests {
             seen
         }
 
-        /// Writes to a conversation, opening it if need be, and returns what it saw.
+        /// Writes to a conversation, opens it if necessary, and returns the value.
         async fn write(&self, number: u8) -> u32 {
             let slot = self.open.slot(id(number));
             let mut open = slot.writer.lock().await;
             let in_use = &self.in_use[usize::from(number)];
-            assert!(!in_use.swap(true, Ordering::SeqCst), "two have the same turn");
+            assert!(!in_use.swap(true, Ordering::SeqCst), "two writers hold the lock");
             if open.is_none() {
                 let snapshot = slot.snapshot().0;
                 let stored = snapshot.unwrap_or_else(|| self.erased.load(Ordering::SeqCst));
@@ -196,7 +196,7 @@ mod tests {
             seen
         }
 
-        /// Erases something. A reader or writer that starts afterwards does not see what was before.
+        /// Erases something. A reader or writer that starts afterwards must not see an older value.
         async fn erase(&self) {
             let erased = self.erased.fetch_add(1, Ordering::SeqCst) + 1;
             self.open.close_all().await;
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_writers_and_erasers_in_any_order_see_what_is_stored() {
+    fn concurrent_readers_and_writers_see_no_erased_value() {
         shuttle::check_random(race, 3_000);
         shuttle::check_pct(race, 3_000, 3);
     }

@@ -1,4 +1,4 @@
-//! When older commits are packed into pages: together with the request that finds enough of them.
+//! Packing of older commits into pages. The request that finds enough of them stores the pages too.
 //!
 //! ```text
 //!   commits  0 … 62 63        enough: the request of version 64 packs 0 to 63

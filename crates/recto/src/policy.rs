@@ -86,7 +86,7 @@ impl Conversation {
         loop {
             let name = self.recto.row_by_id(self.id).await?.name;
             match store.set_policy(&self.recto.tenant, &name, text.clone()).await {
-                // It was renamed or removed in between: look its name up again.
+                // The conversation was renamed or removed since its name was read: read the name again.
                 Err(recto_store::Error::ConversationNotFound { .. }) => {}
                 done => return Ok(done?),
             }

@@ -18,7 +18,7 @@ use crate::{Conversation, Error};
 pub struct Keep {
     /// The number of newest versions to keep.
     pub last_versions: Option<u32>,
-    /// The number of newest batches of the live path whose versions are kept.
+    /// A count of batches: all versions since the n-th newest batch of the live path was opened are kept.
     pub last_batches: Option<usize>,
     /// Versions of this time or later are kept.
     pub since: Option<Timestamp>,
@@ -44,7 +44,7 @@ impl Keep {
         Keep { last_versions: Some(1), ..Keep::default() }
     }
 
-    /// Keeps the versions of the newest `batches` batches of the live path.
+    /// Keeps all versions since the oldest of the newest `batches` batches of the live path was opened.
     pub fn last_batches(batches: usize) -> Keep {
         Keep { last_batches: Some(batches), ..Keep::default() }
     }
@@ -90,7 +90,8 @@ impl Conversation {
             check_expected(loaded, expected_version)?;
             let (pruned, rewrite) = self.prunable(loaded, keep).await?;
             let (reader, version) = (&loaded.reader, loaded.head().version);
-            // Also if nothing is left to overwrite: an interrupted prune may have left copies.
+            // The rows are written even if nothing is left to overwrite, because an interrupted prune may have
+            // left copies.
             match reader.store.rewrite(reader.id, version, rewrite).await {
                 // Another process has committed, packed, erased or forked.
                 Err(
@@ -101,7 +102,7 @@ impl Conversation {
                 done => break done.map(|()| pruned),
             }
         };
-        // After an error messages may be overwritten all the same.
+        // Messages may be overwritten even if the store returned an error.
         *open = None;
         drop(open);
         self.recto.shared.open.close_all().await;
@@ -174,7 +175,7 @@ impl Conversation {
             show_all(&reader, start..reader.newest()?.version + 1, &mut shown).await?;
             shared.versions.remove(&fork.id);
         }
-        // What is left are removed forks, which other forks share.
+        // The remaining conversations are removed forks whose rows other forks share.
         shared.versions.remove(&self.id);
         for (id, end) in shared.versions {
             let lineage = shared.lineages.remove(&id).unwrap_or_default();
@@ -188,7 +189,7 @@ impl Conversation {
     }
 }
 
-/// What forks share of a conversation and of the forks between.
+/// The versions and entries that forks share with a conversation and with the forks between.
 #[derive(Default)]
 struct Shared {
     /// For each conversation, the end of the versions that forks share.
@@ -197,7 +198,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Adds what a fork shares of a conversation and of the forks between.
+    /// Adds the versions and entries that a fork shares.
     fn add(&mut self, of: ConversationId, fork: &Lineage) {
         // From the direct ancestor up. What lies above an ancestor that is known is known too.
         let below = fork.iter().enumerate().rev();

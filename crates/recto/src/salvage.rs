@@ -1,4 +1,4 @@
-//! Copies of what can be read of a damaged conversation.
+//! Copies the readable part of a damaged conversation.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -131,9 +131,8 @@ impl Recto {
             }
             if wrong > 0 {
                 let name = found.name.clone().unwrap_or_else(|| row.id.to_string());
-                faults.push(format!(
-                    "the search index has not the words of {wrong} messages of {name:?}"
-                ));
+                faults
+                    .push(format!("the search index lacks words of {wrong} messages of {name:?}"));
             }
         }
         Ok(faults)
@@ -375,10 +374,10 @@ impl Check {
             progress(Progress::new(u64::from(version), u64::from(head.version) + 1));
         }
         if self.entries != head.entries {
-            self.fault(head.version, "its newest version is not of its log".to_owned());
+            self.fault(head.version, "its newest record and row differ in log length".to_owned());
         }
         if self.link != head.link {
-            let fault = "the chain does not end in what is stored as its end";
+            let fault = "the computed end of the chain differs from the stored one";
             self.fault(head.version, fault.to_owned());
         }
         let first = Version(self.start.saturating_sub(1));
@@ -438,7 +437,7 @@ impl Check {
                 [message.erased(), message.pruned()].iter().any(|empty| empty.json() == entry.body)
             });
             if !is_empty {
-                let fault = "what stands in the place of an erased message is not a placeholder";
+                let fault = "the text of an erased message is not a placeholder";
                 self.fault(version.0, format!("version {version}: {fault}"));
             }
         }

@@ -1,4 +1,4 @@
-//! What the crate reports to `tracing`. A program of its own, because its subscriber is global.
+//! The `tracing` events of the crate. A separate program, because its subscriber is global.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};

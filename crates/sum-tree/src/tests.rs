@@ -265,7 +265,7 @@ proptest! {
         for (tree, list) in &kept {
             assert_same(tree, list);
         }
-        let last = kept.last().expect("there is at least the empty one");
+        let last = kept.last().expect("the list always has the empty tree");
         for older in kept.iter().step_by(5) {
             assert_difference(older, last);
             assert_difference(last, older);

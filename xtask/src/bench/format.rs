@@ -1,6 +1,5 @@
-//! `cargo xtask bench format`: the benchmarks of recto-format (every format that is read line by line
-//! beside the limit), and the same work in Python, with `json` and LangChain's converters, in the same
-//! run.
+//! `cargo xtask bench format`: the benchmarks of recto-format (every format of JSON lines, with its limit), and
+//! the same work in Python, with `json` and LangChain's converters, in the same run.
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ use crate::requirement;
 use crate::step::{Console, Step};
 use crate::workspace::Workspace;
 
-/// What both sides measure: the name in the script's answer, and the start of the row's name.
+/// The measurements of both sides: the name in the output of the script, and the start of the name of the row.
 const SHARED: [(&str, &str); 3] = [
     ("import", "import of JSON lines"),
     ("export", "export to the same"),

@@ -1,4 +1,4 @@
-//! What it took to keep a run: `{"messages": …, "done": …, "bytes": …, "seconds": …, …}`.
+//! The cost of storing a run: `{"messages": …, "done": …, "bytes": …, "seconds": …, …}`.
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Growth {
     Linear,
-    /// Every step writes all that came before it, or a part of it.
+    /// Every step writes all previous messages, or a part of them.
     Quadratic,
 }
 
-/// A run that was kept, or as much of it as there was time for.
+/// A stored run, or the part that was stored before the time limit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KeptRun {
     messages: f64,
@@ -27,7 +27,7 @@ pub(super) struct KeptRun {
 }
 
 impl KeptRun {
-    /// Reads the last line that is JSON; programs may say other things before it.
+    /// Reads the last line that is a JSON object. Programs may print other lines before it.
     pub(super) fn from_output(output: &str, growth: Growth) -> anyhow::Result<Self> {
         let mut lines = output.lines().rev();
         let value: Value = lines
@@ -66,7 +66,7 @@ impl KeptRun {
         self.done < self.messages
     }
 
-    /// How much more the whole run would have taken.
+    /// The factor from the stored part to the whole run.
     fn scale(&self) -> f64 {
         let more = self.messages / self.done;
         match self.growth {
@@ -113,7 +113,7 @@ impl KeptRun {
     }
 }
 
-/// One row a run; the ratio is to the bytes of the messages' JSON.
+/// A table with one row per run. The ratio is relative to the bytes of the messages as JSON.
 pub(super) fn table(runs: &[(&str, KeptRun)], raw: u64) -> String {
     let heads = ["", "on disk", "of JSON", "the run", "an append", "load newest", "load middle"];
     let mut lines = vec![heads.map(str::to_owned)];
@@ -129,7 +129,7 @@ pub(super) fn table(runs: &[(&str, KeptRun)], raw: u64) -> String {
         text.push('\n');
     }
     if runs.iter().any(|(_, run)| run.is_estimated()) {
-        text.push_str("~ is estimated from the part that was kept before time was up\n");
+        text.push_str("~ is estimated from the part that was stored before the time limit\n");
     }
     text
 }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_stopped_is_estimated_and_says_so() {
+    fn a_stopped_run_is_marked_as_an_estimate() {
         let table = table(&[("slow", kept(500, Growth::Quadratic))], 1_000_000);
         let row = table.lines().nth(1).expect("there is a row");
         assert!(row.starts_with("slow (stopped at 500)"), "{table}");

@@ -1,4 +1,4 @@
-//! What one side of a comparison reports: `{"seconds": …, "tokens": …, "bytes": …}`.
+//! The result of one side of a comparison: `{"seconds": …, "tokens": …, "bytes": …}`.
 
 use std::fmt::Write as _;
 
@@ -11,12 +11,12 @@ pub(crate) struct Measurement {
     seconds: f64,
     tokens: u64,
     bytes: u64,
-    /// All that the program said, for `--json`; it may say more than the table shows.
+    /// The whole JSON of the program, for `--json`. It may have more fields than the table.
     reported: Value,
 }
 
 impl Measurement {
-    /// Reads the last line that is JSON; programs may say other things before it.
+    /// Reads the last line that is a JSON object. Programs may print other lines before it.
     pub(crate) fn from_output(output: &str) -> anyhow::Result<Self> {
         let mut lines = output.lines().rev();
         let value: Value = lines
@@ -29,7 +29,7 @@ impl Measurement {
             bytes: value["bytes"].as_u64().with_context(|| number("bytes"))?,
             reported: value,
         };
-        anyhow::ensure!(measurement.seconds > 0.0, "says that it took no time");
+        anyhow::ensure!(measurement.seconds > 0.0, "reported a time of 0 seconds");
         Ok(measurement)
     }
 
@@ -39,7 +39,7 @@ impl Measurement {
         value
     }
 
-    /// Megabytes a second.
+    /// Megabytes per second.
     pub(crate) fn speed(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.seconds
     }
@@ -55,7 +55,7 @@ impl Measurement {
     }
 }
 
-/// One row a side; the ratio is to the first row's speed.
+/// A table with one row per side. The ratio is relative to the speed of the first row.
 pub(crate) fn table(rows: &[(&str, &Measurement)]) -> String {
     let mut table = format!(
         "{:<20} {:>10} {:>10} {:>12} {:>12} {:>8}",

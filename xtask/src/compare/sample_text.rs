@@ -1,4 +1,4 @@
-//! Text to measure with: what an agent's context holds, made up from a seed.
+//! Sample text for measurements: the kinds of text in an agent's context, generated from a seed.
 //!
 //! Prose, code, JSON, logs and some Chinese and Japanese, in pieces of about 2 KB. Words follow
 //! Zipf's law, since a tokenizer that remembers frequent words would look too fast or too slow on
@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 
 use crate::seed::Random;
 
-/// The length a piece reaches before it ends.
+/// Minimum length of a piece, in bytes.
 const PIECE: usize = 2_000;
 
-/// At least `bytes` of text, one JSON string a line.
+/// At least `bytes` bytes of text, one JSON string per line.
 pub(crate) fn json_lines(seed: u64, bytes: usize) -> String {
     let mut writer = Writer::new(seed);
     let mut lines = String::with_capacity(bytes + 2 * PIECE);
@@ -268,7 +268,7 @@ thermodynamics biodiversity archaeological philosophical tremendous ambiguous me
 spontaneous idiosyncratic serendipity juxtaposition quintessential
 ";
 
-/// What programmers call things.
+/// Words of identifiers.
 const NAMES: &str = "
 index value name data key item list node size path result count config state buffer line text id
 user file message length offset start end parent child entry map cache token request response
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn the_text_of_seed_1_never_changes() {
-        // Published figures name this text: a change here needs them measured again.
+        // Published measurements use this text. After a change here they must be repeated.
         let text = json_lines(1, 100_000);
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_chosen_less_often_the_later_they_stand() {
+    fn later_words_are_chosen_less_often() {
         let (zipf, mut random) = (Zipf::new("a b c d"), Random::new(1));
         let mut counts = [0_u32; 4];
         for _ in 0..10_000 {

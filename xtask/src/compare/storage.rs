@@ -1,10 +1,10 @@
-//! `cargo xtask compare storage`: an agent run, kept durably one step a message, by Recto and by
-//! what people use today.
+//! `cargo xtask compare storage`: stores an agent run durably, one step per message, with Recto and with
+//! other libraries.
 //!
-//! The example `store_run` of the crate `recto` writes the run and keeps it with Recto;
-//! `storage.py` keeps the same file with the others. Each prints one line of JSON. Who takes too
-//! long is stopped, and what the whole run would have taken is estimated and marked so. Who is quick
-//! runs several times, in turn, and the fastest run counts: others may use the disk too.
+//! The example `store_run` of the crate `recto` generates the run and stores it with Recto; `storage.py`
+//! stores the same file with the other libraries. Each prints one line of JSON. A slow library is stopped,
+//! and its values for the whole run are estimated and marked as estimates. Fast libraries run several times,
+//! in turn, and the fastest run counts, because other processes may use the disk.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,8 +18,8 @@ use crate::requirement;
 use crate::step::{Console, Step, StepsFailed};
 use crate::workspace::Workspace;
 
-/// Who keeps the run.
-struct Keeper {
+/// A library that stores the run.
+struct Library {
     name: &'static str,
     kind: Kind,
 }
@@ -38,36 +38,36 @@ const fn python(peer: &'static str, growth: Growth, needs_postgres: bool) -> Kin
     Kind::Python { peer, growth, needs_postgres }
 }
 
-const KEEPERS: &[Keeper] = &[
-    Keeper { name: "Recto, SQLite", kind: recto(&[], false) },
-    Keeper { name: "Recto, SQLite, with search", kind: recto(&["--search"], false) },
-    Keeper { name: "Recto, PostgreSQL", kind: recto(&["--postgres"], true) },
-    Keeper {
+const LIBRARIES: &[Library] = &[
+    Library { name: "Recto, SQLite", kind: recto(&[], false) },
+    Library { name: "Recto, SQLite, with search", kind: recto(&["--search"], false) },
+    Library { name: "Recto, PostgreSQL", kind: recto(&["--postgres"], true) },
+    Library {
         name: "LangGraph, SQLite, full state",
         kind: python("langgraph-sqlite", Growth::Quadratic, false),
     },
-    Keeper {
+    Library {
         name: "LangGraph, SQLite, DeltaChannel",
         kind: python("langgraph-sqlite-delta", Growth::Quadratic, false),
     },
-    Keeper {
+    Library {
         name: "LangGraph, PostgreSQL, full state",
         kind: python("langgraph-postgres", Growth::Quadratic, true),
     },
-    Keeper {
+    Library {
         name: "LangGraph, PostgreSQL, DeltaChannel",
         kind: python("langgraph-postgres-delta", Growth::Quadratic, true),
     },
-    Keeper {
+    Library {
         name: "OpenAI Agents, SQLiteSession",
         kind: python("agents-session", Growth::Linear, false),
     },
 ];
 
-/// How long one of the others may take to write.
-const MOST_SECONDS: u32 = 75;
-/// Who took longer than this is not asked again.
-const AGAIN_SECONDS: f64 = 15.0;
+/// Maximum time of another library to write the run, in seconds.
+const MAX_SECONDS: u32 = 75;
+/// Maximum time of a run that is repeated, in seconds. A slower library runs only once.
+const MAX_REPEATED_SECONDS: f64 = 15.0;
 
 pub(super) fn run(
     messages: u32,
@@ -90,19 +90,19 @@ pub(super) fn run(
     let file = comparison.write_run(messages)?;
     let raw = std::fs::metadata(&file)?.len();
 
-    let mut best: Vec<Option<KeptRun>> = vec![None; KEEPERS.len()];
+    let mut best: Vec<Option<KeptRun>> = vec![None; LIBRARIES.len()];
     for round in 0..runs {
-        for (keeper, best) in KEEPERS.iter().zip(&mut best) {
+        for (library, best) in LIBRARIES.iter().zip(&mut best) {
             let is_wanted = match &best {
-                Some(run) => run.took() < AGAIN_SECONDS,
+                Some(run) => run.took() < MAX_REPEATED_SECONDS,
                 None => round == 0,
             };
-            if is_wanted && let Some(run) = comparison.keep(keeper, &file)? {
+            if is_wanted && let Some(run) = comparison.keep(library, &file)? {
                 *best = Some(run.or_faster(best.take()));
             }
         }
     }
-    let names = KEEPERS.iter().map(|keeper| keeper.name);
+    let names = LIBRARIES.iter().map(|library| library.name);
     let runs: Vec<(&str, KeptRun)> =
         names.zip(best).filter_map(|(name, run)| Some((name, run?))).collect();
     if console.wants_json() {
@@ -121,7 +121,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Built apart, so that no run waits for the compiler.
+/// Builds the example first, so that no run waits for the compiler.
 fn build(workspace: &Workspace, console: &Console) -> Result<(), StepsFailed> {
     let mut command = workspace.cargo(["build", "--release", "-p", "recto"]);
     command.args(["--features", "postgres", "--example", "store_run"]);
@@ -154,15 +154,16 @@ impl Comparison<'_> {
         Ok(path)
     }
 
-    /// None if what it needs is not installed.
-    fn keep(&self, keeper: &Keeper, file: &Path) -> anyhow::Result<Option<KeptRun>> {
-        let (command, growth) = match keeper.kind {
+    /// `None` if a requirement is not installed.
+    fn keep(&self, library: &Library, file: &Path) -> anyhow::Result<Option<KeptRun>> {
+        let (command, growth) = match library.kind {
             Kind::Recto { needs_postgres: true, .. }
             | Kind::Python { needs_postgres: true, .. }
                 if !self.has_postgres =>
             {
-                let name = keeper.name;
-                self.console.line(format_args!("{name}: left out, since PostgreSQL is missing"));
+                let name = library.name;
+                self.console
+                    .line(format_args!("{name}: skipped, because PostgreSQL is not installed"));
                 return Ok(None);
             }
             Kind::Recto { options, .. } => {
@@ -172,13 +173,13 @@ impl Comparison<'_> {
             }
             Kind::Python { peer, growth, .. } => {
                 let mut command = self.venv.python();
-                command.arg(&self.script).arg(peer).arg(file).arg(MOST_SECONDS.to_string());
+                command.arg(&self.script).arg(peer).arg(file).arg(MAX_SECONDS.to_string());
                 (command, growth)
             }
         };
         let advice = "run the command by hand to see what it needs";
         let finished = self.console.run(Step::new("run", command, advice)).required()?;
         let run = KeptRun::from_output(&finished.stdout, growth);
-        run.map(Some).with_context(|| keeper.name.to_owned())
+        run.map(Some).with_context(|| library.name.to_owned())
     }
 }

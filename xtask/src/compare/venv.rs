@@ -1,4 +1,4 @@
-//! A Python virtual environment under `target/`, made again when its requirements change.
+//! A Python virtual environment under `target/`. It is created again when its requirements change.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,16 +8,16 @@ use anyhow::Context as _;
 use crate::step::{Console, Step};
 use crate::workspace::Workspace;
 
-/// An environment in which everything required is installed.
+/// A virtual environment with all requirements installed.
 pub(crate) struct Venv {
     directory: PathBuf,
 }
 
-/// Written last, with what was installed, so a half-made environment never counts.
+/// File with the installed requirements. It is written last, so an incomplete environment has none.
 const STAMP: &str = "installed.txt";
 
 impl Venv {
-    /// The environment of that name, made or taken from an earlier run.
+    /// Creates the environment with this name, or reuses the one of an earlier run.
     pub(crate) fn ready(
         name: &str,
         requirements: &Path,
@@ -39,10 +39,10 @@ impl Venv {
         console.run(Step::new("venv", create, advice)).required()?;
 
         let mut install = venv.python();
-        // Without dependencies: the file lists all that is needed, each with its version.
+        // Without dependencies, because the file lists all packages with their versions.
         install.args(["-m", "pip", "install", "--no-deps", "--disable-pip-version-check"]);
         install.arg("--requirement").arg(requirements);
-        let advice = "see whether the package index can be reached";
+        let advice = "check whether the package index can be reached";
         console.run(Step::new("pip", install, advice)).required()?;
         std::fs::write(&stamp, wanted)?;
         Ok(venv)
@@ -54,7 +54,7 @@ impl Venv {
         Command::new(self.directory.join(python))
     }
 
-    /// An environment outlives the interpreter it was made with.
+    /// Whether the interpreter starts. It may have been removed since the environment was created.
     fn runs(&self) -> bool {
         self.python().arg("--version").output().is_ok_and(|output| output.status.success())
     }

@@ -1,12 +1,13 @@
-//! How long the engine takes, and how much it keeps, beside the plain way.
+//! Times and memory of the engine, compared with a plain list.
 //!
-//! `cargo bench -p bench --bench engine` prints a table; `-- --quick` stops at 10⁵ messages,
-//! `-- --json` prints the numbers as JSON, other arguments choose rows by a word in their name. The rows and their targets are in `rows.rs`, what is
-//! measured in `recto.rs`, `plain_times.rs` and `memory.rs`, the conversation in `transcript.rs`.
+//! `cargo bench -p bench --bench engine` prints a table. `-- --quick` stops at 10⁵ messages, `-- --json`
+//! prints the numbers as JSON, and other arguments select rows by a word in their name. The rows and their
+//! limits are in `rows.rs`, the measurements in `recto.rs`, `plain_times.rs` and `memory.rs`, the
+//! conversation in `transcript.rs`.
 //!
-//! Allocations are counted while they are taken (one atomic addition each), for
-//! Recto and the plain way alike.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // a program that talks to people
+//! The allocator counts bytes during all measurements (one atomic addition per allocation), for Recto and
+//! for the plain list alike.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // the table is the result
 
 mod memory;
 mod plain;
@@ -22,7 +23,7 @@ mod transcript;
 use std::time::{Duration, Instant};
 
 use sheet::{Sheet, note};
-use stopwatch::Patience;
+use stopwatch::Sampling;
 use subject::Subject;
 use table::{Table, Way};
 use transcript::Transcript;
@@ -46,17 +47,17 @@ fn main() {
     } else {
         6
     };
-    let patience = if is_quick {
-        Patience { samples: 40, budget: Duration::from_millis(200) }
+    let sampling = if is_quick {
+        Sampling { samples: 40, budget: Duration::from_millis(200) }
     } else {
-        Patience { samples: 200, budget: Duration::from_millis(800) }
+        Sampling { samples: 200, budget: Duration::from_millis(800) }
     };
 
     let begin = Instant::now();
     let sizes: Vec<usize> = (3..=largest).map(|exponent| 10_usize.pow(exponent)).collect();
     let mut table = Table::new(rows::SECTIONS, sizes.clone());
     for size in sizes {
-        measure(&mut table, size, patience, &words);
+        measure(&mut table, size, sampling, &words);
     }
     note("");
     if has("--json") {
@@ -67,10 +68,10 @@ fn main() {
     }
 }
 
-fn measure(table: &mut Table, size: usize, patience: Patience, words: &[String]) {
+fn measure(table: &mut Table, size: usize, sampling: Sampling, words: &[String]) {
     note(&format!("{size} messages: building"));
     let subject = Subject::new(&Transcript::of(size));
-    let mut sheet = Sheet { table, way: Way::Recto, size, patience, words };
+    let mut sheet = Sheet { table, way: Way::Recto, size, sampling, words };
     recto::measure(&subject, &mut sheet);
     memory::measure(&subject, &mut sheet);
     sheet.way = Way::Plain;

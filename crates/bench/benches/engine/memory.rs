@@ -1,4 +1,4 @@
-//! How many bytes things keep. The allocator counts what is asked of it.
+//! Memory use in bytes, from an allocator that counts the allocated bytes.
 
 use std::alloc::System;
 
@@ -12,10 +12,10 @@ use crate::transcript::Transcript;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// How many messages are appended one by one.
+/// Number of messages that are appended one by one.
 const APPENDS: usize = 10_000;
 
-/// What `make` returns, and the bytes that it keeps.
+/// The value that `make` returns, and the bytes that it holds.
 fn kept<T>(make: impl FnOnce() -> T) -> (T, f64) {
     let before = ALLOCATOR.allocated();
     let made = make();
@@ -27,7 +27,7 @@ fn appended(on: &Conversation, messages: Vec<Message>) -> Conversation {
     on.apply(Append { messages }, 0).expect("the messages are right").0
 }
 
-/// Measures what Recto keeps at one size.
+/// Measures the memory of Recto for a conversation of one size.
 pub(crate) fn measure(subject: &Subject, sheet: &mut Sheet<'_>) {
     let Subject { fresh, edited, size, .. } = subject;
     sheet.row("a version after an edit", |_| edit(subject));
@@ -41,7 +41,7 @@ pub(crate) fn measure(subject: &Subject, sheet: &mut Sheet<'_>) {
     sheet.row("a message beside its JSON, after an edit", |_| message(*size, true));
 }
 
-/// What an APPEND of one message takes, on average over many.
+/// Bytes of an APPEND of one message, averaged over [`APPENDS`].
 struct AppendBytes {
     /// The version alone.
     version: f64,
@@ -68,8 +68,8 @@ impl AppendBytes {
     }
 }
 
-/// What a message takes beside its JSON, in a conversation that got all of them in one request.
-/// After an edit the view is no longer the whole log, so the two share less.
+/// Bytes of a message without its JSON, in a conversation whose messages were appended in one request.
+/// After an edit the view is no longer the whole log, so the view and the log share fewer nodes.
 fn message(size: usize, is_edited: bool) -> f64 {
     let mut start = Conversation::new(Settings::counting_with(Approx), 0).expect("it is right");
     if is_edited {
@@ -81,14 +81,14 @@ fn message(size: usize, is_edited: bool) -> f64 {
     (bytes - json as f64) / size as f64
 }
 
-/// What a version takes after an edit of one message, on average over many.
+/// Bytes of a version after an edit of one message, averaged over [`EDITS`].
 fn edit(subject: &Subject) -> f64 {
     let edit = |on: Conversation, number| subject.edit(&on, number).expect("the edit is right").0;
     let (_last, bytes) = kept(|| (0..EDITS).fold(subject.fresh.clone(), edit));
     bytes / EDITS as f64
 }
 
-/// Measures what the plain way keeps.
+/// Measures the memory of the plain list.
 pub(crate) fn measure_plain(subject: &Subject, sheet: &mut Sheet<'_>) {
     sheet.row("a version after an edit", |_| {
         let list = subject.plain();

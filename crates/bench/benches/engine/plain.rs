@@ -1,9 +1,9 @@
-//! The plain way: a list of messages, and a deep copy of it for every batch.
+//! The baseline: a list of messages, with a deep copy for every batch.
 //!
-//! This is what one writes first, and what the last design before Recto had: an operation that
-//! shapes the list pushes a copy of it and then edits it; a rollback copies a snapshot back. It is
-//! not made slower than it must be: strings are cloned, not sent through JSON; tokens are counted
-//! once and kept with the message; scans stop where they can.
+//! This is the obvious implementation, and that of the design before Recto: an operation that shapes the list
+//! pushes a copy of it and then edits it; a rollback copies a snapshot back. It has no avoidable overhead:
+//! strings are cloned and not converted to JSON, tokens are counted once and stored with the message, and
+//! scans stop early.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,7 +34,7 @@ impl PlainMessage {
     }
 }
 
-/// What shapes the list.
+/// An operation that shapes the list.
 pub(crate) enum Shape {
     Insert { at: usize, message: PlainMessage },
     Replace { at: usize, message: PlainMessage },
@@ -98,12 +98,12 @@ impl PlainList {
         }
     }
 
-    /// Back to the newest snapshot, which stays.
+    /// Restores the newest snapshot and keeps it.
     pub(crate) fn roll_back(&mut self) {
         self.messages = self.snapshots.last().expect("a batch was left").clone();
     }
 
-    /// Takes the newest shaping back without a copy: not part of what is measured.
+    /// Reverts the newest shaping operation without a copy. It is not measured.
     pub(crate) fn reset(&mut self) {
         self.messages = self.snapshots.pop().expect("a batch was left");
     }

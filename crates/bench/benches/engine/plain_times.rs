@@ -1,4 +1,4 @@
-//! The times of the plain way.
+//! Measures the times of the plain list.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::sheet::Sheet;
 use crate::subject::{Subject, scattered};
 use crate::transcript::rare_words;
 
-/// What the plain way would take longer for is left out.
+/// Measurements for which the plain list would take longer are skipped.
 const TOO_LONG: Duration = Duration::from_secs(4);
 
-/// Measures what the plain way has at one size.
+/// Measures the rows of the plain list at one size.
 pub(crate) fn measure(subject: &Subject, sheet: &mut Sheet<'_>) {
     let mut list = subject.plain();
     versions(&mut list, subject, sheet);
@@ -23,9 +23,9 @@ pub(crate) fn measure(subject: &Subject, sheet: &mut Sheet<'_>) {
 }
 
 fn versions(list: &mut PlainList, subject: &Subject, sheet: &mut Sheet<'_>) {
-    sheet.row("keep a version", |patience| {
+    sheet.row("keep a version", |sampling| {
         let keep = |list: &mut PlainList, _| list.snapshots.push(list.messages.clone());
-        patience.tidied(list, keep, |list| drop(list.snapshots.pop()))
+        sampling.tidied(list, keep, |list| drop(list.snapshots.pop()))
     });
     let back = [
         "ROLLBACK to a batch",
@@ -34,15 +34,15 @@ fn versions(list: &mut PlainList, subject: &Subject, sheet: &mut Sheet<'_>) {
         "UNDO",
         "REDO",
     ];
-    sheet.rows(&back, |patience| {
+    sheet.rows(&back, |sampling| {
         list.snapshots.push(list.messages.clone());
-        let time = patience.tidied(list, |list, _| list.roll_back(), |_| {});
+        let time = sampling.tidied(list, |list, _| list.roll_back(), |_| {});
         list.snapshots.clear();
         time
     });
-    sheet.rows(&["diff, 1 edit", "diff, 100 edits"], |patience| {
+    sheet.rows(&["diff, 1 edit", "diff, 100 edits"], |sampling| {
         list.shape(Shape::Delete { index: subject.place(0) as u32 });
-        let time = patience.calls(1, |_| list.changes().0.len());
+        let time = sampling.calls(1, |_| list.changes().0.len());
         list.reset();
         time
     });
@@ -70,23 +70,23 @@ fn edits(list: &mut PlainList, subject: &Subject, sheet: &mut Sheet<'_>) {
     shaped(list, sheet, &["RESTORE"], |_| Shape::Restore { message: hidden.clone() });
     list.messages.insert(size / 2, hidden);
 
-    sheet.row("APPEND, not counted", |patience| {
+    sheet.row("APPEND, not counted", |sampling| {
         let prepared = added(0);
-        let time = patience.calls(60, |_| list.append(prepared.clone()));
+        let time = sampling.calls(60, |_| list.append(prepared.clone()));
         list.messages.truncate(size);
         time
     });
 }
 
-/// Shapes the list over and over; each time it is put back off the clock.
+/// Shapes the list repeatedly. Reverting each operation is not measured.
 fn shaped(
     list: &mut PlainList,
     sheet: &mut Sheet<'_>,
     rows: &[&'static str],
     shape: impl Fn(usize) -> Shape,
 ) {
-    sheet.rows(rows, |patience| {
-        patience.tidied(list, |list, number| list.shape(shape(number)), PlainList::reset)
+    sheet.rows(rows, |sampling| {
+        sampling.tidied(list, |list, number| list.shape(shape(number)), PlainList::reset)
     });
 }
 
@@ -94,20 +94,20 @@ fn queries(list: &PlainList, subject: &Subject, sheet: &mut Sheet<'_>) {
     let size = subject.size;
     let tools = list.count_of(Role::Tool);
     let nth = |number| list.nth_of(Role::Tool, scattered(number, 0, tools));
-    sheet.row("n-th of a role", |patience| patience.calls(4, nth));
+    sheet.row("n-th of a role", |sampling| sampling.calls(4, nth));
     let newest = |roles: RoleSet| list.newest(roles, 10);
-    sheet.row("newest 10 of a role", |patience| patience.calls(200, |_| newest(Role::User.into())));
+    sheet.row("newest 10 of a role", |sampling| sampling.calls(200, |_| newest(Role::User.into())));
     let two: RoleSet = [Role::User, Role::Assistant].into_iter().collect();
-    sheet.row("newest 10 of two roles", |patience| patience.calls(200, |_| newest(two)));
-    sheet.row("count of a role", |patience| patience.calls(4, |_| list.count_of(Role::Tool)));
+    sheet.row("newest 10 of two roles", |sampling| sampling.calls(200, |_| newest(two)));
+    sheet.row("count of a role", |sampling| sampling.calls(4, |_| list.count_of(Role::Tool)));
     let sum = |number| {
         let start = scattered(number, 0, size / 2);
         list.tokens_in(start..start + size / 2)
     };
-    sheet.row("token sum of a range", |patience| patience.calls(4, sum));
+    sheet.row("token sum of a range", |sampling| sampling.calls(4, sum));
     let position = |number| list.position_of(subject.place(number) as u32);
-    sheet.rows(&["position of an index", "position of an index after 200 edits"], |patience| {
-        patience.calls(4, position)
+    sheet.rows(&["position of an index", "position of an index after 200 edits"], |sampling| {
+        sampling.calls(4, position)
     });
 }
 
@@ -116,9 +116,9 @@ fn shapes(list: &mut PlainList, subject: &Subject, sheet: &mut Sheet<'_>) {
     let half = ["FIT into 1/2", "FIT into 1/2 after 200 edits"];
     shaped(list, sheet, &half, |_| Shape::Fit { max_tokens: tokens / 2 });
     shaped(list, sheet, &["FIT into 1 %"], |_| Shape::Fit { max_tokens: tokens / 100 });
-    sheet.row("FILTER by role", |patience| {
+    sheet.row("FILTER by role", |sampling| {
         let filter = |list: &mut PlainList, _| list.shape(Shape::Roles(spoken()));
-        subject.size as f64 / patience.tidied(list, filter, PlainList::reset)
+        subject.size as f64 / sampling.tidied(list, filter, PlainList::reset)
     });
     for (row, count) in FILTERS {
         // A text of 1 GB takes at least half a second for each word.
@@ -127,9 +127,9 @@ fn shapes(list: &mut PlainList, subject: &Subject, sheet: &mut Sheet<'_>) {
             return;
         }
         let words = rare_words(count);
-        sheet.row(row, |patience| {
+        sheet.row(row, |sampling| {
             let filter = |list: &mut PlainList, _| list.shape(Shape::Containing(words.clone()));
-            subject.text_bytes as f64 / patience.tidied(list, filter, PlainList::reset)
+            subject.text_bytes as f64 / sampling.tidied(list, filter, PlainList::reset)
         });
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of the table and the bars they must clear.
+//! The rows of the table, with their limits.
 
 use crate::table::Bar::{GrowthUnder, Over, TimesBetter, Under};
 use crate::table::Unit::{Bytes, BytesPerSecond, EntriesPerSecond, Seconds};
@@ -16,7 +16,7 @@ const QUERY: &[Bar] = &[Under(5e-6)];
 const FIT: &[Bar] = &[Under(200e-6)];
 const TEXT: &[Bar] = &[Over(1e9)];
 const DIFF: &[Bar] = &[GrowthUnder(5.0)];
-// At 10³ messages 100 edits cannot touch more than the 32 leaves there are.
+// A tree of 10³ messages has only 32 leaves, so 100 edits change at most these.
 const LONG_DIFF: &[Bar] = &[GrowthUnder(30.0)];
 
 pub(crate) const SECTIONS: &[Section] = &[
@@ -27,7 +27,7 @@ pub(crate) const SECTIONS: &[Section] = &[
             row("ROLLBACK to a batch", Seconds, ROLLBACK),
             row("ROLLBACK to a recent version", Seconds, ROLLBACK),
             row("ROLLBACK to a version", Seconds, ROLLBACK),
-            // Going back touches no memory of that version; reading its figures does.
+            // A rollback does not read the memory of its target version; reading the sizes does.
             row("  and its figures read", Seconds, &[]),
             row("UNDO", Seconds, KEEP),
             row("REDO", Seconds, KEEP),
@@ -52,7 +52,7 @@ pub(crate) const SECTIONS: &[Section] = &[
             row("MARK", Seconds, &[]),
             row("INSERT, outcome read", Seconds, LONGER_EDIT),
             row("DELETE after 200 edits", Seconds, LONGER_EDIT),
-            // Its warnings list every exchange that the edits tore, and that is what it costs.
+            // Most of the time is for the warnings, which list every exchange that the edits have torn.
             row("INSERT after 200 edits, outcome read", Seconds, &[]),
             row("APPEND, not counted", Seconds, &[Under(1e-6)]),
             row("APPEND, approx", Seconds, &[]),

@@ -1,16 +1,16 @@
-//! The measuring of one way at one size.
+//! Measures the rows of one implementation at one size.
 
 use std::io::{IsTerminal, Write};
 
-use crate::stopwatch::Patience;
+use crate::stopwatch::Sampling;
 use crate::table::{Table, Way};
 
 pub(crate) struct Sheet<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) way: Way,
     pub(crate) size: usize,
-    pub(crate) patience: Patience,
-    /// Only rows with one of these words in their name; all if there is none.
+    pub(crate) sampling: Sampling,
+    /// Words that select rows by name. Empty: all rows.
     pub(crate) words: &'a [String],
 }
 
@@ -21,21 +21,21 @@ impl Sheet<'_> {
     }
 
     /// Measures a row.
-    pub(crate) fn row(&mut self, row: &'static str, measure: impl FnOnce(Patience) -> f64) {
+    pub(crate) fn row(&mut self, row: &'static str, measure: impl FnOnce(Sampling) -> f64) {
         self.rows(&[row], measure);
     }
 
-    /// Measures what stands in several rows.
+    /// Measures a value that several rows share.
     pub(crate) fn rows(
         &mut self,
         rows: &[&'static str],
-        measure: impl FnOnce(Patience) -> f64,
+        measure: impl FnOnce(Sampling) -> f64,
     ) -> Option<f64> {
         let wanted: Vec<&'static str> =
             rows.iter().copied().filter(|row| self.wants(row)).collect();
         let first = wanted.first()?;
         note(&format!("{} messages: {first}", self.size));
-        let value = measure(self.patience);
+        let value = measure(self.sampling);
         for row in wanted {
             self.table.put(row, self.way, self.size, value);
         }

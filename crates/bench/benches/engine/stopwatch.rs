@@ -1,5 +1,5 @@
-//! Taking times on a machine that others use as well: many short samples, of which a quarter were
-//! quicker than the one that is reported.
+//! Time measurements on a machine that runs other work as well: of many short samples, the first quartile is
+//! reported.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,18 +8,18 @@ use recto_core::{Conversation, Error, Outcome, Rollback};
 
 type Applied = Result<(Conversation, Outcome), Error>;
 
-/// How patient a run is.
+/// Limits of the samples of one measurement.
 #[derive(Clone, Copy)]
-pub(crate) struct Patience {
-    /// How many samples are taken of something short.
+pub(crate) struct Sampling {
+    /// Maximum number of samples.
     pub(crate) samples: usize,
-    /// How long the samples of something long may take together.
+    /// Maximum time of all samples together.
     pub(crate) budget: Duration,
 }
 
-impl Patience {
-    /// The time of one step along a chain of requests, in seconds. Every step goes on from what the
-    /// step before returned, as a program does; all values stay alive until the clock has stopped.
+impl Sampling {
+    /// The time of one request of a chain, in seconds. Each request is applied to the conversation that
+    /// the previous one returned, as in a program. No value is dropped while the time is measured.
     pub(crate) fn chain(
         self,
         start: &Conversation,
@@ -42,8 +42,8 @@ impl Patience {
         })
     }
 
-    /// The time of one request that cannot be repeated on its own result: before each, and off the
-    /// clock, the conversation rolls back to where it started.
+    /// The time of one request that cannot be applied to its own result. Before each request the
+    /// conversation is rolled back to its first version, which is not measured.
     pub(crate) fn each(
         self,
         start: &Conversation,
@@ -63,7 +63,7 @@ impl Patience {
         })
     }
 
-    /// The time of one call, out of `calls` in a row. What it returns is dropped on the clock.
+    /// The average time of `calls` consecutive calls. Dropping their results is measured too.
     pub(crate) fn calls<T>(self, calls: usize, mut call: impl FnMut(usize) -> T) -> f64 {
         let mut number = 0;
         self.samples(|| {
@@ -76,7 +76,7 @@ impl Patience {
         })
     }
 
-    /// The time of one call that changes `subject`; `tidy` follows off the clock.
+    /// The time of one call that changes `subject`. `tidy` runs after each call and is not measured.
     pub(crate) fn tidied<S>(
         self,
         subject: &mut S,
@@ -94,8 +94,8 @@ impl Patience {
         })
     }
 
-    /// The first quartile of as many samples as the budget allows: three, or fewer if even they
-    /// take several times too long.
+    /// The first quartile of as many samples as the budget allows: at least three, or fewer if these take
+    /// over four times the budget.
     pub(crate) fn samples(self, mut sample: impl FnMut() -> f64) -> f64 {
         let begin = Instant::now();
         let mut times = Vec::with_capacity(self.samples);

@@ -1,4 +1,4 @@
-//! The conversations of one size that everything is measured on.
+//! The conversations of one size on which all rows are measured.
 
 use recto_core::{
     Append, Approx, Conversation, Counter, Delete, Error, Insert, LogIndex, Message, Outcome,
@@ -8,11 +8,11 @@ use recto_core::{
 use crate::plain::{PlainList, PlainMessage};
 use crate::transcript::{Transcript, remarks};
 
-/// How many edits the edited conversation has seen.
+/// Number of edits of the edited conversation.
 pub(crate) const EDITS: usize = 200;
 
 pub(crate) struct Subject {
-    /// How many messages its view has.
+    /// Number of messages in the view.
     pub(crate) size: usize,
     /// Appended turn by turn, so it has a long history.
     pub(crate) fresh: Conversation,
@@ -64,7 +64,7 @@ impl Subject {
         self.remarks[number % self.remarks.len()].clone()
     }
 
-    /// A place in the middle half of the view: scattered, and another for each number.
+    /// A position in the middle half of the view, scattered and different for each number.
     pub(crate) fn place(&self, number: usize) -> usize {
         scattered(number, self.size / 4, self.size / 2)
     }
@@ -74,7 +74,7 @@ impl Subject {
         scattered(number, self.size / 40, self.size / 20) * 10
     }
 
-    /// The messages as the plain way keeps them.
+    /// The messages as a plain list.
     pub(crate) fn plain(&self) -> PlainList {
         let log = self.fresh.log();
         let plain = |(number, entry): (usize, &recto_core::LogEntry)| {
@@ -87,7 +87,7 @@ impl Subject {
 
 /// The `number`th of the `count` numbers from `first` on, in an order that looks random.
 pub(crate) fn scattered(number: usize, first: usize, count: usize) -> usize {
-    // A prime that divides no size here, so that no number comes twice.
+    // A prime that divides no size, so that no number occurs twice.
     const STEP: usize = 2_654_435_761;
     first + number * STEP % count
 }
@@ -101,7 +101,7 @@ fn by_turns(transcript: &Transcript, settings: Settings) -> Conversation {
     conversation
 }
 
-/// A counter that does not look at the text.
+/// A counter that does not read the text.
 #[derive(Debug)]
 struct Uncounted;
 

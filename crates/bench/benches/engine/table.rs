@@ -1,11 +1,11 @@
-//! Figures, limits, and how they are printed.
+//! A table of measurements and limits, as text and as JSON.
 
 use std::collections::BTreeMap;
 
 use bench::aligned;
 use serde_json::{Value, json};
 
-/// What a row's numbers are.
+/// The unit of a row.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Unit {
     Seconds,
@@ -14,20 +14,20 @@ pub(crate) enum Unit {
     Bytes,
 }
 
-/// What a row must reach.
+/// The limit of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
-    /// At the largest size: less than this.
+    /// Upper bound at the largest size.
     Under(f64),
-    /// At the largest size: more than this.
+    /// Lower bound at the largest size.
     Over(f64),
-    /// From the smallest to the largest size.
+    /// Upper bound of the growth from the smallest to the largest size.
     GrowthUnder(f64),
-    /// Ratio to the plain way at 10⁵: at least this.
+    /// Minimum ratio to the plain list at 10⁵ messages.
     TimesBetter(f64),
 }
 
-/// One thing that is measured.
+/// One measurement.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
@@ -46,10 +46,10 @@ pub(crate) enum Way {
     Plain,
 }
 
-/// Where ratios are taken.
+/// The size at which ratios are computed.
 const RATIO_AT: usize = 100_000;
 
-/// The numbers, by row, way and size.
+/// The values, by row, implementation and size.
 pub(crate) struct Table {
     sections: &'static [Section],
     sizes: Vec<usize>,
@@ -95,8 +95,8 @@ impl Table {
         Some(if row.unit.less_is_better() { plain / recto } else { recto / plain })
     }
 
-    /// The number that a bar is about, and whether it is good enough.
-    fn judge(&self, row: &Row, bar: Bar) -> Option<bool> {
+    /// Whether the row meets the limit. `None` if the value was not measured.
+    fn meets(&self, row: &Row, bar: Bar) -> Option<bool> {
         Some(match bar {
             Bar::Under(limit) => self.at_largest(row)? < limit,
             Bar::Over(limit) => self.at_largest(row)? > limit,
@@ -106,7 +106,7 @@ impl Table {
     }
 
     fn missed(&self, row: &Row) -> Vec<Bar> {
-        row.bars.iter().copied().filter(|&bar| self.judge(row, bar) != Some(true)).collect()
+        row.bars.iter().copied().filter(|&bar| self.meets(row, bar) != Some(true)).collect()
     }
 
     fn verdict(&self, row: &Row) -> String {

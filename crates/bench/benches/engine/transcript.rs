@@ -1,14 +1,14 @@
-//! A conversation to measure: a made-up coding agent at work, the same on every run.
+//! The measured conversation: a synthetic coding agent, the same on every run.
 //!
 //! Each turn is a question, some rounds of tool calls with their results, and an answer. Calls are
-//! sometimes parallel; results have many lines, so their JSON is full of escapes. Everything that
-//! has an id has one of its own.
+//! sometimes parallel; results have many lines, so their JSON is full of escapes. All
+//! ids are unique.
 
 use std::fmt::Write as _;
 
 use recto_core::Message;
 
-/// In the text of about one tool result in a thousand, and nowhere else.
+/// A word that is only in the texts of tool results, in about one of a thousand.
 pub(crate) const RARE_WORD: &str = "checksum_mismatch_7f";
 
 /// Messages, and where the turns start.
@@ -132,7 +132,7 @@ impl Writer {
         }
     }
 
-    /// What a tool prints: many short outputs, some long ones, 1.2 KB on average.
+    /// The output of a tool: mostly short, sometimes long, 1.2 KB on average.
     fn output(&mut self) -> String {
         let bytes = match self.dice.between(0, 10) {
             0..5 => self.dice.between(20, 400),

@@ -1,8 +1,8 @@
 //! Durable appends of single messages per second, compared with bare rows, and by several writers.
 //!
-//! All ways take turns in rounds, and a ratio is that of the median round, so other work of the machine
-//! affects all of them alike. A round is long enough to warm the caches of the processor again, and to
-//! include checkpoints of the write-ahead log.
+//! In each round all variants run one after the other, and the median ratio of the rounds is reported, so
+//! other work of the machine affects all variants alike. A round is long enough to warm the caches of the
+//! processor again, and to include checkpoints of the write-ahead log.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::bench::{Bench, Search, median, messages, note};
 use crate::table::{Bar, Row, Table, Unit};
 
 pub(crate) const ROUNDS: usize = 12;
-/// More appends than are packed together.
+/// Appends per round: more than are packed together.
 pub(crate) const A_ROUND: usize = 500;
 const WRITERS: usize = 8;
 
@@ -24,7 +24,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let bare = Bare::new(&bench.path("bare.db"));
     let bare_groups = BareGroups::new(&bench.path("bare-groups.db"));
     let runtime = &bench.runtime;
-    // One file for each way, as for the bare rows, so that no way pays for the writes of another.
+    // One file for each variant, as for the bare rows, so that no variant pays for the writes of another.
     let open = |file: &str, search| runtime.block_on(Bench::open(&bench.path(file), search));
     let create =
         |recto: &Recto, name: &str, settings| runtime.block_on(warm(recto, name, settings));
@@ -46,27 +46,27 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
         bare_rates.take(A_ROUND, || messages.iter().for_each(|m| bare.append(m.json())));
         single.take(A_ROUND, || append(&one));
         by_task.take(A_ROUND, || {
-            runtime.block_on(append_side_by_side(std::slice::from_ref(&tasked), messages));
+            runtime.block_on(append_concurrently(std::slice::from_ref(&tasked), messages));
         });
         rough.take(A_ROUND, || append(&roughly));
         with_search.take(A_ROUND, || append(&found));
         eight.take(A_ROUND * WRITERS, || {
-            runtime.block_on(append_side_by_side(&many, messages));
+            runtime.block_on(append_concurrently(&many, messages));
         });
         bare_eight.take(A_ROUND * WRITERS, || {
-            runtime.block_on(insert_side_by_side(&bare_groups, round * A_ROUND, messages));
+            runtime.block_on(insert_concurrently(&bare_groups, round * A_ROUND, messages));
         });
     }
-    let beside_bare =
+    let compared_with_bare =
         |name: &str, rates: &Rates| rates.row(name, "bare insert + commit", &bare_rates);
-    table.row(beside_bare("one writer", &single).bar(Bar::AtLeast(0.8)));
-    table.row(beside_bare("  in a task, by way of the writer's thread", &by_task));
-    table.row(beside_bare("  tokens counted by `approx`", &rough));
-    table.row(beside_bare("  with search index", &with_search));
+    table.row(compared_with_bare("one writer", &single).bar(Bar::AtLeast(0.8)));
+    table.row(compared_with_bare("  in a task, through the writer's thread", &by_task));
+    table.row(compared_with_bare("  tokens counted by `approx`", &rough));
+    table.row(compared_with_bare("  with search index", &with_search));
     let row = eight.row("8 writers on 8 conversations", "one writer", &single);
     table.row(row.bar(Bar::AtLeast(3.0)));
-    table.row(eight.row("  beside 8 bare writers", "bare group commit", &bare_eight));
-    table.row(bare_eight.row("  those bare ones", "bare insert + commit", &bare_rates));
+    table.row(eight.row("  compared with 8 bare writers", "bare group commit", &bare_eight));
+    table.row(bare_eight.row("  8 bare writers", "bare insert + commit", &bare_rates));
 }
 
 /// Appends per second, round by round.
@@ -101,7 +101,7 @@ pub(crate) async fn append_all(conversation: &Conversation, messages: &[Message]
     }
 }
 
-async fn append_side_by_side(conversations: &[Conversation], messages: &[Message]) {
+async fn append_concurrently(conversations: &[Conversation], messages: &[Message]) {
     let tasks = conversations.iter().cloned().map(|conversation| {
         let messages = messages.to_vec();
         tokio::spawn(async move { append_all(&conversation, &messages).await })
@@ -111,7 +111,7 @@ async fn append_side_by_side(conversations: &[Conversation], messages: &[Message
     }
 }
 
-async fn insert_side_by_side(bare: &BareGroups, first: usize, messages: &[Message]) {
+async fn insert_concurrently(bare: &BareGroups, first: usize, messages: &[Message]) {
     let tasks = (0..WRITERS).map(|writer| {
         let (bare, messages) = (bare.clone(), messages.to_vec());
         tokio::spawn(async move {

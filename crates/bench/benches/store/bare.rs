@@ -1,6 +1,6 @@
-//! The bare way: one row per message, inserted and committed with the same pragmas on the calling thread;
-//! for several writers, a thread that commits waiting rows together. Nothing is counted, hashed, checked or
-//! packed.
+//! The baseline: plain SQLite with the same pragmas and one row per message. One writer commits each row on
+//! the calling thread; for several writers, a thread commits waiting rows together. Nothing is counted,
+//! hashed, checked or packed.
 
 use std::path::Path;
 use std::thread;
@@ -36,7 +36,7 @@ impl Bare {
     }
 }
 
-/// Bare rows of several conversations, clustered by conversation as a reader needs them.
+/// Bare rows of several conversations. The primary key clusters them by conversation, which a reader needs.
 #[derive(Clone)]
 pub(crate) struct BareGroups(mpsc::Sender<Job>);
 

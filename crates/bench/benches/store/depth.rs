@@ -59,7 +59,7 @@ fn edits(bench: &Bench, table: &mut Table) {
                             let query = Query { moment, ..Query::default() };
                             conversation.query(&query).await.expect("it can be read");
                         }
-                        // Not stored: the next sample finds the same path.
+                        // The preview stores nothing, so the next sample has the same path.
                         _ => {
                             let rollback = Rollback::ToBatch(BatchIndex(0));
                             conversation.preview(rollback).await.expect("it exists");
@@ -120,7 +120,7 @@ fn forks(bench: &Bench, table: &mut Table) {
     grow(table, Unit::Seconds, &names, &times, "forks");
 }
 
-/// A fork of a fork of a fork …, each with a message more.
+/// A chain of forks, each with one more message.
 async fn nest(path: &Path, depth: usize) {
     let recto = Bench::open(path, Search::Off).await;
     let settings = Settings::counting_with(Approx);
@@ -162,7 +162,8 @@ async fn verify(recto: &Recto) {
     assert!(reports.iter().all(|(_, report)| report.is_sound()));
 }
 
-/// Twenty long words that almost occur in a text: text + words, not text × words.
+/// A search for twenty long words whose prefixes occur in a text. Its time must be linear in the text and the
+/// words.
 fn search(bench: &Bench, table: &mut Table) {
     table.part("Long words");
     let sizes = if bench.is_test { [1_000, 2_000] } else { [1_000_000, 2_000_000] };

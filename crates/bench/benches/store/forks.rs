@@ -1,5 +1,5 @@
-//! How long a fork takes. It is durable when it is done, so it cannot take less than a commit of
-//! one row, which is measured beside it.
+//! Time of a fork. A fork is durable, so it takes at least as long as a commit of one row, which is measured
+//! for comparison.
 
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
 //! Costs of stored conversations in a SQLite file: size, appends, opening, reads, forks. Each figure is
-//! compared with its limit, or with the bare way measured in the same run. With the feature `postgres` it
+//! compared with its limit, or with bare SQLite measured in the same run. With the feature `postgres` it
 //! also appends to a PostgreSQL server that it starts.
 //!
-//! `cargo bench -p bench --bench store` prints a table; `-- --messages 1000` makes the agent run
-//! shorter, `-- --json` prints the numbers as JSON, a word chooses parts: `size`, `appends`,
+//! `cargo bench -p bench --bench store` prints a table. `-- --messages 1000` makes the agent run
+//! shorter, `-- --json` prints the numbers as JSON, and a name selects a part: `size`, `appends`,
 //! `postgres`, `opening`, `reads`, `million`, `forks`, `depth`.
 //!
 //! Each part has its own file. All data is written to a temporary folder on the disk of the target

@@ -25,7 +25,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     note(&format!("making a conversation of {count} messages in {batches} batches"));
     let path = bench.path("million.db");
     let (seconds, memory) = measured(&path, &["build", &count.to_string(), &batches.to_string()]);
-    // The requests are not durable one by one: the part `appends` measures that.
+    // The single requests are not durable: `appends.rs` measures durable ones.
     table.row(Row::new("build it", Unit::Seconds, seconds));
     let most = |memory| {
         Row::new("  most memory of that process", Unit::Bytes, memory)

@@ -1,5 +1,5 @@
-//! Time and memory for opening a long conversation and reading its view, the present one or that of a
-//! version. Each sample opens the store again; only the operating system's cache of the file is warm.
+//! Time and memory for opening a long conversation and reading the view of its newest or an earlier version.
+//! Each sample opens the store again; only the operating system's file cache is warm.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

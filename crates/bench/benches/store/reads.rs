@@ -11,12 +11,12 @@ use crate::bench::{Bench, Search, Times, note};
 use crate::long;
 use crate::table::{Bar, Row, Table, Unit};
 
-/// The 99th percentile of reads beside other work may be this many times that of reads alone.
+/// Maximum ratio of the 99th percentile of reads during other work to that of reads alone.
 const MAX_RATIO: f64 = 3.0;
 /// The number of messages of a page.
 const PAGE: usize = 20;
 
-/// What runs beside the reads.
+/// The work that runs during the reads.
 #[derive(Clone, Copy)]
 enum Beside {
     Nothing,

@@ -1,9 +1,9 @@
-//! Figures, comparisons and limits, and how they are printed.
+//! A table of measurements, comparisons and limits, as text and as JSON.
 
 use bench::aligned;
 use serde_json::{Value, json};
 
-/// The unit of a figure.
+/// The unit of a measurement.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Unit {
     Seconds,
@@ -15,24 +15,24 @@ pub(crate) enum Unit {
 /// The limit of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
-    /// Maximum ratio of Recto's figure to the compared one.
+    /// Maximum ratio of Recto's value to the compared one.
     AtMost(f64),
-    /// Minimum ratio of Recto's figure to the compared one.
+    /// Minimum ratio of Recto's value to the compared one.
     AtLeast(f64),
-    /// Upper bound of Recto's figure.
+    /// Upper bound of Recto's value.
     Under(f64),
-    /// Recto's figure equals the compared one.
+    /// Recto's value must equal the compared one.
     Same,
 }
 
-/// One figure.
+/// One measurement.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) unit: Unit,
     pub(crate) recto: f64,
-    /// The name and the figure of what it is compared with.
+    /// The baseline: its name and its value.
     pub(crate) beside: Option<(&'static str, f64)>,
-    /// The ratio of the two figures, if it was measured in rounds.
+    /// The ratio to the baseline, if it was measured in rounds.
     pub(crate) ratio: Option<f64>,
     pub(crate) bar: Option<Bar>,
 }
@@ -123,14 +123,14 @@ impl Table {
 
     pub(crate) fn to_text(&self) -> String {
         let mut lines =
-            vec![["", "Recto", "beside", "ratio", "bar", ""].map(str::to_owned).to_vec()];
+            vec![["", "Recto", "compared with", "ratio", "limit", ""].map(str::to_owned).to_vec()];
         for (title, rows) in &self.0 {
             lines.push(vec![title.to_uppercase()]);
             lines.extend(rows.iter().map(Row::line));
         }
         let [met, missed] = self.score();
         format!(
-            "{}\n{met} bars met, {missed} missed",
+            "{}\n{met} limits met, {missed} missed",
             aligned(&lines, |column| column == 1 || column == 3)
         )
     }

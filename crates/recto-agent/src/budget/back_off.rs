@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Strategy;
 
-/// A failed strategy is skipped until the tokens of the view have changed by one part in this many.
+/// A failed strategy is skipped until the number of tokens of the view has changed by 1 / `CHANGE_DIVISOR`.
 const CHANGE_DIVISOR: u64 = 8;
 
 /// The strategies that failed since the last successful compression.

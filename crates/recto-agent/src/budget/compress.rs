@@ -15,7 +15,7 @@ use crate::{Agent, CancelToken, Error, Event};
 
 /// Maximum number of times that a strategy runs while it makes progress.
 const MAX_ROUNDS: usize = 4;
-/// Maximum number of version conflicts before a strategy has failed.
+/// Maximum number of version conflicts of a strategy. After more, the strategy fails.
 const MAX_CONFLICTS: usize = 8;
 const TOO_MANY_CONFLICTS: &str = "other writers changed the conversation each time";
 
@@ -36,7 +36,7 @@ pub(crate) struct ViewToSend {
     pub(crate) tools_tokens: u64,
     /// The position at which the newest exchange starts: the messages that the model replies to.
     pub(crate) tail: usize,
-    /// The newest user messages, if they precede the newest exchange: the task that tools are run for.
+    /// The newest user messages, if they precede the newest exchange: the task for which tools run.
     pub(crate) question: Range<usize>,
     pinned: HashSet<LogIndex>,
 }
@@ -433,8 +433,7 @@ impl Agent {
         Ok(is_deferred)
     }
 
-    /// The cost of a compression at the provider's prompt cache; `None` if the prices of the model are
-    /// not known.
+    /// The prompt-cache cost of a compression; `None` if the prices of the model are not known.
     fn cache_plan(&self, view: &ViewToSend, preview: &Preview) -> Result<Option<CachePlan>, Error> {
         let Some(price) = self.prices.of(self.model.name()) else { return Ok(None) };
         let entries = view.entries.iter().chain(&preview.added);

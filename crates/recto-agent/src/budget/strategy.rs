@@ -26,7 +26,7 @@ pub enum Strategy {
     Summarise,
 }
 
-/// The number of newest old tool results that are not cleared.
+/// Number of tool results that are not cleared: the newest ones before the tail of the view.
 const KEPT_RESULTS: usize = 2;
 /// Minimum tokens of a tool result that is cleared. A placeholder for a shorter one saves nothing.
 const MIN_RESULT_TOKENS: u64 = 40;

@@ -46,7 +46,7 @@ struct PendingState {
     responses: HashMap<u64, oneshot::Sender<Result<String, McpError>>>,
     /// Why no more responses will come.
     closed: Option<String>,
-    /// The first printed line that is not a message, and why.
+    /// The first printed line that is not a message, with the reason.
     invalid_line: Option<String>,
 }
 

@@ -19,7 +19,7 @@ async fn texts(conversation: &Conversation) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn summaries_of_summaries_open_again_in_order() {
+async fn expanding_nested_summaries_restores_all_messages_in_order() {
     let target = Target::Anthropic;
     let server = ModelServer::answering(move |received| {
         let body = String::from_utf8_lossy(&received.body);
@@ -51,7 +51,7 @@ async fn summaries_of_summaries_open_again_in_order() {
 }
 
 #[tokio::test]
-async fn a_summary_that_leaves_something_out_is_found() {
+async fn a_summary_that_omits_a_hidden_entry_is_reported() {
     let conversation = conversation().await;
     conversation.append(["a", "b", "c"].map(Message::user)).await.unwrap();
     let summary = r#"{"role":"user","content":"a","metadata":{"summary":{"of":[0]}}}"#;
@@ -66,7 +66,7 @@ async fn a_summary_that_leaves_something_out_is_found() {
 }
 
 #[tokio::test]
-async fn a_model_looks_behind_a_summary() {
+async fn a_model_reads_messages_that_a_summary_replaces() {
     let target = Target::OpenAiChat;
     let server = ModelServer::playing([
         Says::call("c1", "recto_search", r#"{"text":"marmalade"}"#).streamed(target),
@@ -93,7 +93,7 @@ async fn a_model_looks_behind_a_summary() {
 }
 
 #[tokio::test]
-async fn what_is_temporary_is_gone_whatever_happened() {
+async fn temporary_messages_are_hidden_after_success_nesting_and_a_panic() {
     let conversation = conversation().await;
     conversation.append([Message::user("a")]).await.unwrap();
     let scope = |carry| Temporary { carry, ..Temporary::default() };
@@ -102,7 +102,7 @@ async fn what_is_temporary_is_gone_whatever_happened() {
     };
     conversation.with_temporary(scope(Carry::None), work("b")).await.unwrap();
     assert_eq!(texts(&conversation).await, ["a"]);
-    // One inside the other.
+    // Nested scopes.
     let inner = async {
         work("c").await;
         conversation
@@ -144,7 +144,7 @@ async fn holding(address: &str, name: &str, lease: Duration) -> (Child, Conversa
     (process, conversation)
 }
 
-/// The note of the newest lease: its scope, and the time at which it runs out.
+/// The scope of the newest lease, and the time at which it expires.
 async fn newest_lease(conversation: &Conversation) -> (String, i64) {
     let marks = conversation.marks().await.unwrap();
     let (_, notes) = marks.into_iter().find(|(label, _)| label == "lease").unwrap();
@@ -154,8 +154,8 @@ async fn newest_lease(conversation: &Conversation) -> (String, i64) {
     (lease["scope"].as_str().unwrap().to_owned(), lease["until"].as_i64().unwrap())
 }
 
-/// Removes the lock of a scope's holder. Then only the lease shows whether it may still be alive, as
-/// if the holder were on another machine.
+/// Removes the lock file of the process that holds a scope. Then only the lease shows whether that process
+/// may still run, as for a process on another machine.
 async fn forget_holder(conversation: &Conversation) {
     let (scope, _) = newest_lease(conversation).await;
     std::fs::remove_file(std::env::temp_dir().join("recto-scopes").join(scope)).unwrap();
@@ -186,7 +186,7 @@ async fn a_scope_whose_process_was_killed_is_ended_by_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     let (process, conversation) = holding(&address, "conversation", Duration::from_secs(600)).await;
-    // While the holder lives, its scope is not ended.
+    // While the process that holds the scope runs, the scope is not ended.
     assert_eq!(texts(&opened(&address, "conversation").await).await, ["a", "a secret"]);
     assert_eq!(conversation.end_expired_scopes().await.unwrap(), 0);
     kill(process);
@@ -227,7 +227,7 @@ async fn a_scope_of_an_unknown_holder_ends_when_its_lease_has_run_out() {
 }
 
 #[tokio::test]
-async fn a_scope_that_was_dropped_is_ended_by_the_next_and_one_that_is_held_is_not() {
+async fn the_next_open_ends_a_dropped_scope_but_not_a_held_one() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     let recto = Recto::open(&address).await.unwrap();

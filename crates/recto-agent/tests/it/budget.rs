@@ -1,4 +1,4 @@
-//! Budgets: never over the limit, nothing lost, and it always ends.
+//! Budgets: no request exceeds the limit, no message is lost, and the loop terminates.
 
 use recto::{Fit, LogIndex, Mark, Message, PINNED, Recto, Restore, Role, Settings};
 use recto_agent::{
@@ -11,7 +11,7 @@ use crate::streams::Says;
 use crate::tools::Load;
 use crate::{EventLog, TARGETS, agent, check};
 
-/// A model that reports what `o200k_base` counts, so that its tokens are those of the conversation.
+/// A model that reports the counts of `o200k_base`, so that they equal the counts of the conversation.
 pub(crate) fn plain(text: &str) -> Says {
     Says { usage: None, ..Says::text(text) }
 }
@@ -30,7 +30,7 @@ pub(crate) async fn fill(agent: &Agent, turns: usize) {
 }
 
 #[tokio::test]
-async fn a_floor_over_the_limit_is_named_part_by_part() {
+async fn the_error_about_the_floor_lists_its_parts() {
     let server = ModelServer::playing([]);
     let budget = budget(200, 150, 100, &[Strategy::KeepSystemAndRecent]);
     let agent = agent(Target::OpenAiChat, &server).await.tool(Load).budget(budget);
@@ -50,7 +50,7 @@ async fn a_floor_over_the_limit_is_named_part_by_part() {
     let names: Vec<&str> = parts.iter().map(|part| part.name).collect();
     assert_eq!(names[..2], ["pinned messages", "system messages"]);
     assert!(names.contains(&"tools") && names.contains(&"the newest exchange"), "{error}");
-    // Setting the tools was a version; the floor made none.
+    // Only setting the tools made a version.
     assert_eq!(conversation.version().await.unwrap().0, version + 1);
     assert_eq!(server.received().len(), 0);
 }
@@ -70,7 +70,7 @@ async fn without_strategies_the_limit_is_an_error() {
 }
 
 #[tokio::test]
-async fn old_results_are_cleared_first_and_come_back() {
+async fn old_results_are_cleared_first_and_can_be_restored() {
     for target in TARGETS {
         let server = ModelServer::playing([plain("ok").streamed(target)]);
         let events = EventLog::default();
@@ -108,7 +108,7 @@ async fn old_results_are_cleared_first_and_come_back() {
         assert_eq!(call.compressed[0].strategy, "clear-tool-results");
         assert!(call.compressed[0].reason.contains("over the threshold of 1500"));
         assert!(call.compressed[0].after <= 900, "{call:?}");
-        // Everything that was hidden can be brought back.
+        // Everything that was hidden can be restored.
         let hidden: Vec<LogIndex> = before.iter().map(|entry| entry.index).collect();
         conversation.apply(Restore { indices: hidden }).await.unwrap();
         let after = conversation.messages().await.unwrap();
@@ -117,7 +117,7 @@ async fn old_results_are_cleared_first_and_come_back() {
 }
 
 #[tokio::test]
-async fn nested_tool_parts_are_cleared_summarised_and_looked_at_like_flat_ones() {
+async fn nested_tool_parts_are_cleared_and_summarised_like_flat_ones() {
     let target = Target::Anthropic;
     for strategy in [Strategy::ClearToolResults, Strategy::Summarise] {
         let server = ModelServer::playing([
@@ -160,7 +160,7 @@ async fn nested_tool_parts_are_cleared_summarised_and_looked_at_like_flat_ones()
 }
 
 #[tokio::test]
-async fn fit_that_no_run_fits_is_refused_and_hands_nothing_back() {
+async fn a_fit_without_a_fitting_run_appends_nothing_to_the_parent() {
     let recto = Recto::open("memory:").await.unwrap();
     let child = recto.create("child", Settings::default()).await.unwrap();
     let parent = recto.create("parent", Settings::default()).await.unwrap();
@@ -176,7 +176,7 @@ async fn fit_that_no_run_fits_is_refused_and_hands_nothing_back() {
 }
 
 #[tokio::test]
-async fn a_summary_takes_the_place_of_old_messages_and_is_a_call_of_its_own() {
+async fn a_summary_replaces_old_messages_and_is_a_separate_call() {
     for target in TARGETS {
         let server = ModelServer::playing([
             plain("They talked about why things are so.").streamed(target),
@@ -236,19 +236,19 @@ async fn a_summary_that_failed_replaces_nothing_and_the_next_strategy_is_tried()
         let view = agent.conversation().messages().await.unwrap();
         assert!(view.iter().all(|entry| !entry.message.json().contains("\"summary\"")), "{name}");
         assert_eq!(view[0].message.role(), Role::User);
-        // It was a call all the same.
+        // It is recorded as a call.
         assert_eq!(agent.calls().await.unwrap().len(), 2, "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_compression_that_does_not_pay_off_waits_unless_it_must_be() {
+async fn a_compression_that_does_not_pay_off_is_deferred_below_the_limit() {
     let prices = r#"{"models":[{"model":"m-","input":10,"cached":1,"cache_write":12.5}]}"#;
     for (limit, waits) in [(100_000, true), (2_100, false)] {
         let target = Target::OpenAiChat;
         let server = ModelServer::playing([plain("Fine.").streamed(target)]);
         let events = EventLog::default();
-        // Little goes, near the front: nearly everything would have to be paid anew.
+        // A small edit near the start invalidates nearly the whole prompt cache.
         let budget = budget(limit, 1_900, 1_850, &[Strategy::KeepSystemAndRecent]);
         let agent = agent(target, &server).await.budget(Budget { horizon: Some(3), ..budget });
         let prices = recto_format::PriceTable::from_json(prices).unwrap();
@@ -262,7 +262,7 @@ async fn a_compression_that_does_not_pay_off_waits_unless_it_must_be() {
     }
 }
 
-/// The tokens of a request, as the provider counts: texts, calls, and 3 a message.
+/// The tokens of a request, as the provider counts them: texts, calls, and 3 per message.
 pub(crate) fn tokens(body: &[u8]) -> u64 {
     let request: serde_json::Value = serde_json::from_slice(body).unwrap();
     let count = |text: &str| recto::Bpe::O200kBase.count(text);
@@ -317,13 +317,13 @@ async fn a_thousand_turns_under_a_small_limit() {
     let calls = agent.calls().await.unwrap();
     assert!(calls.len() >= 1_000);
     assert_eq!(calls.last().unwrap().lifetime.calls, calls.len() as u64);
-    // Every hidden message can be brought back.
+    // Every hidden message can be restored.
     let all: Vec<LogIndex> = (0..stats.total_messages as u32).map(LogIndex).collect();
     conversation.apply(Restore { indices: all }).await.unwrap();
     assert_eq!(conversation.messages().await.unwrap().len(), stats.total_messages);
 }
 
-/// What the providers say when a request is longer than the model can read.
+/// The errors of providers for a request that exceeds the context window.
 fn too_long(target: Target, is_stream: bool) -> Reply {
     let text = "This model's maximum context length is 1000 tokens. However, you asked for 2000.";
     let code = "context_length_exceeded";
@@ -358,7 +358,7 @@ fn too_long(target: Target, is_stream: bool) -> Reply {
 }
 
 #[tokio::test]
-async fn a_provider_that_finds_a_request_too_long_is_asked_once_more_with_less() {
+async fn a_request_that_is_too_long_is_repeated_once_with_a_shorter_view() {
     for target in TARGETS {
         for is_stream in [false, true] {
             let name = format!("{target} {is_stream}");
@@ -370,7 +370,7 @@ async fn a_provider_that_finds_a_request_too_long_is_asked_once_more_with_less()
                 plain("Never asked.").streamed(target),
             ]);
             let events = EventLog::default();
-            // The budget knows of no limit that would be reached.
+            // The limit of the budget is not reached.
             let ladder = [Strategy::ClearToolResults, Strategy::SlidingWindow];
             let agent =
                 agent(target, &server).await.budget(budget(90_000, 80_000, 70_000, &ladder));
@@ -416,7 +416,7 @@ async fn without_strategies_a_request_that_is_too_long_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_summary_that_would_have_to_wait_is_not_written() {
+async fn a_deferred_summary_is_not_requested() {
     let prices = r#"{"models":[{"model":"m-","input":10,"cached":1,"cache_write":12.5}]}"#;
     let target = Target::OpenAiChat;
     let server = ModelServer::playing([plain("Fine.").streamed(target)]);

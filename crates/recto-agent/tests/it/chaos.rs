@@ -12,7 +12,7 @@ use crate::streams::Says;
 use crate::tools::Load;
 use crate::{TARGETS, check, endpoint};
 
-/// Enough for schedules (xorshift).
+/// Pseudo-random numbers (xorshift).
 #[derive(Clone)]
 struct Dice(u64);
 
@@ -25,7 +25,7 @@ impl Dice {
     }
 }
 
-/// What a provider does on a bad day.
+/// A random reply: complete, cut, or an HTTP error.
 fn reply(target: Target, dice: &mut Dice) -> Reply {
     let words = "so it goes on and on, é 漢 🙂 ".repeat(1 + dice.roll(8) as usize);
     let says = match dice.roll(3) {
@@ -49,8 +49,8 @@ fn reply(target: Target, dice: &mut Dice) -> Reply {
     }
 }
 
-/// Polls a future so often at most; then it is dropped, as a crash would drop it.
-async fn dies_after<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
+/// Polls a future at most `polls` times and then drops it, which simulates a crash.
+async fn crash_after<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = Box::pin(future);
     let mut left = polls;
     poll_fn(move |context| {
@@ -64,7 +64,7 @@ async fn dies_after<T>(polls: u64, future: impl Future<Output = T>) -> Option<T>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_schedule_ends_in_a_conversation_that_goes_on() {
+async fn after_every_schedule_the_conversation_can_be_continued() {
     let seeds =
         std::env::var("RECTO_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(5_u64);
     for seed in 1..=seeds {
@@ -118,7 +118,7 @@ async fn schedule(target: Target, mut dice: Dice) {
         agent.conversation().append([Message::user(&question)]).await.unwrap();
         acknowledged.push(question);
         let polls = if dice.roll(3) == 0 { dice.roll(60) } else { u64::MAX };
-        let _ = dies_after(polls, agent.run(&cancel)).await;
+        let _ = crash_after(polls, agent.run(&cancel)).await;
         if dice.roll(4) == 0 {
             drop((agent, recto));
             recto = Recto::open(&address).await.unwrap();
@@ -128,7 +128,7 @@ async fn schedule(target: Target, mut dice: Dice) {
     let agent = Agent::new(recto.conversation("conversation").await.unwrap(), model).budget(budget);
     let run = agent.send(Message::user("The last one.")).await.unwrap();
     assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "Here I am."));
-    // Every request was valid; what was acknowledged is in the log, in order; every call can be shown.
+    // Every request was valid, the log has all acknowledged messages in order, and every call can be shown.
     for received in server.received() {
         check(target, &received.body);
     }

@@ -1,4 +1,4 @@
-//! What the clients send and read: every provider, as a stream and whole.
+//! Requests and replies of the HTTP clients: every provider, with and without streaming.
 
 use std::sync::Mutex;
 
@@ -29,17 +29,17 @@ async fn ask(model: &HttpModel) -> Reply {
 }
 
 #[tokio::test]
-async fn an_answer_is_the_same_as_a_stream_in_any_pieces_and_whole() {
+async fn a_reply_is_the_same_streamed_in_pieces_of_any_size_and_not_streamed() {
     for target in TARGETS {
         let whole = ModelServer::playing([thoughtful().whole(target)]);
         let whole =
             ask(&HttpModel::new(target, endpoint(&whole).without_streaming()).unwrap()).await;
-        // One byte a piece splits every character and every line.
+        // Pieces of one byte split every character and every line.
         for piece in [1, 2, 3, 7, 64, usize::MAX] {
             let server = ModelServer::playing([thoughtful().streamed(target).in_pieces(piece)]);
             let mut streamed = ask(&model(target, &server)).await;
             if target == Target::Anthropic {
-                // Whole, the input is a JSON value that the test has written anew.
+                // Without streaming, the input is a JSON value, which the test server serialises again.
                 for (at, part) in streamed.parts.iter_mut().enumerate() {
                     if let ReplyPart::ToolCall { input, .. } = part {
                         let ReplyPart::ToolCall { input: other, .. } = &whole.parts[at] else {
@@ -84,7 +84,7 @@ async fn thinking_keeps_its_signature_and_calls_their_bytes() {
 }
 
 #[tokio::test]
-async fn pieces_are_heard_as_they_come() {
+async fn deltas_are_passed_to_the_callback() {
     for target in TARGETS {
         let server = ModelServer::playing([thoughtful().streamed(target)]);
         let events = Mutex::new((String::new(), String::new(), 0));
@@ -108,7 +108,7 @@ async fn pieces_are_heard_as_they_come() {
 }
 
 #[tokio::test]
-async fn the_bytes_are_sent_as_they_are_with_key_and_path() {
+async fn the_body_is_sent_unchanged_to_the_path_of_the_provider_with_the_key() {
     let body = Bytes::from_static("{\"a\": 1.50, \"a\":\"é\\u00e9\"}\n".as_bytes());
     let expected = [
         (Target::OpenAiChat, "/v1/chat/completions", "authorization", "Bearer sk-very-secret"),
@@ -136,7 +136,7 @@ async fn a_key_is_in_no_error_even_if_the_provider_repeats_it() {
         for text in [error.to_string(), format!("{error:?}")] {
             assert!(!text.contains("very-secret"), "{text}");
         }
-        // A key that is wrong stays wrong.
+        // A call with a wrong key is not retried.
         assert_eq!(server.received().len(), 1);
     }
 }
@@ -152,7 +152,7 @@ async fn a_redirect_is_not_followed_with_the_key() {
 }
 
 #[tokio::test]
-async fn servers_that_speak_almost_like_openai_are_understood() {
+async fn streams_that_deviate_from_openai_are_decoded() {
     let call = |index: &str, id: &str, name: &str, arguments: &str| {
         format!(
             r#"data: {{"choices":[{{"delta":{{"tool_calls":[{{{index}"id":"{id}","function":{{"name":"{name}","arguments":"{arguments}"}}}}]}}}}]}}"#
@@ -160,13 +160,13 @@ async fn servers_that_speak_almost_like_openai_are_understood() {
     };
     let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
     let streams = [
-        // No numbers.
+        // No `index`.
         call("", "a", "f", "{}") + &call("", "b", "g", "{}") + end,
-        // One number for all.
+        // The same `index` for all calls.
         call("\"index\":0,", "a", "f", "{}") + &call("\"index\":0,", "b", "g", "{}") + end,
         // No ids.
         call("\"index\":0,", "", "f", "{}") + &call("\"index\":1,", "", "g", "{}") + end,
-        // No numbers, the name in front, the input in pieces.
+        // No `index`. The first piece has the name, and the input is in two pieces.
         call("", "a", "f", "{") + &call("", "", "", "}") + &call("", "b", "g", "{}") + end,
     ];
     for stream in streams {
@@ -186,7 +186,7 @@ async fn servers_that_speak_almost_like_openai_are_understood() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_long_is_cut() {
+async fn a_response_above_the_size_limit_fails_with_the_partial_reply() {
     let server =
         ModelServer::playing([Says::text("x".repeat(200_000)).streamed(Target::OpenAiChat)]);
     let mut endpoint = endpoint(&server);

@@ -1,8 +1,7 @@
 //! Faults of a provider or the network, for every provider.
 //!
-//! After each case: the conversation holds none of the answer, all of it, or one that is marked
-//! incomplete; every request was valid; every call can be shown as it was sent; and the next message is
-//! answered.
+//! After each case the conversation has no answer, the whole answer, or an answer that is marked incomplete.
+//! Every request was valid, the exact request of every call can be shown, and the next message is answered.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,7 +14,7 @@ use crate::streams::Says;
 use crate::tools::Load;
 use crate::{TARGETS, check, conversation, model};
 
-/// What becomes of an answer.
+/// The part of the answer that is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
     None,
@@ -23,7 +22,7 @@ enum Kept {
     Incomplete,
 }
 
-/// How a run ends.
+/// The expected end of a run.
 enum Ends {
     With(Stop),
     Failing(fn(&Failure) -> bool),
@@ -34,7 +33,7 @@ struct Case {
     replies: fn(Target) -> Vec<Reply>,
     ends: Ends,
     kept: Kept,
-    /// How many requests the server sees.
+    /// Number of requests that the server receives.
     requests: usize,
 }
 
@@ -51,7 +50,7 @@ fn long_call(target: Target) -> String {
     Says::call("c1", "load", &arguments).events(target)
 }
 
-/// Something put into the middle of a stream, between two events.
+/// A stream with an additional event in the middle.
 fn with_event(target: Target, event: &str) -> String {
     let events = long(target);
     let half = events.len() / 2;
@@ -74,7 +73,7 @@ fn error_event(target: Target) -> &'static str {
     }
 }
 
-/// A stream without the event that says that it is over, if there is one beside the last of the answer.
+/// A stream without its end event, if the provider sends one after the last event of the answer.
 fn without_end(target: Target) -> String {
     let events = long(target);
     let end = match target {
@@ -86,7 +85,7 @@ fn without_end(target: Target) -> String {
     events[..at].to_owned()
 }
 
-/// A stream with its last events once more.
+/// A stream whose last events are repeated.
 fn with_end_twice(target: Target) -> String {
     let events = long(target);
     let at = events.trim_end().rfind("\n\n").unwrap();
@@ -94,7 +93,7 @@ fn with_end_twice(target: Target) -> String {
     format!("{events}{}", &events[at..])
 }
 
-/// An event that says nothing, with a null wherever one may be.
+/// An event without content, with `null` in every optional field.
 fn null_event(target: Target) -> &'static str {
     match target {
         Target::OpenAiChat => {
@@ -107,7 +106,7 @@ fn null_event(target: Target) -> &'static str {
     }
 }
 
-/// A text with half of a character, as a delta.
+/// A delta with a lone surrogate.
 fn half_a_character(target: Target) -> &'static str {
     match target {
         Target::OpenAiChat => "data: {\"choices\":[{\"delta\":{\"content\":\"\\ud83d\"}}]}\n\n",
@@ -120,7 +119,7 @@ fn half_a_character(target: Target) -> &'static str {
     }
 }
 
-/// The model will not answer.
+/// The reply of a model that refuses.
 fn refusal(target: Target) -> Reply {
     let events = match target {
         Target::OpenAiChat => {
@@ -173,14 +172,14 @@ const CASES: &[Case] = &[
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "429 without Retry-After", replies: |t| vec![Reply::json(429, "{}"), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "429 for longer than one waits", replies: |_| vec![Reply::json(429, "{}").header("retry-after", "3600")],
+    Case { name: "429 with Retry-After above the maximum delay", replies: |_| vec![Reply::json(429, "{}").header("retry-after", "3600")],
         ends: Ends::Failing(|f| matches!(f, Failure::RateLimited { retry_after: Some(after), .. } if after.as_secs() == 3600)),
         kept: Kept::None, requests: 1 },
-    Case { name: "429 for ever", replies: |_| vec![Reply::json(429, "{}"); 3],
+    Case { name: "429 in every attempt", replies: |_| vec![Reply::json(429, "{}"); 3],
         ends: Ends::Failing(|f| matches!(f, Failure::RateLimited { .. })), kept: Kept::None, requests: 3 },
     Case { name: "500 once", replies: |t| vec![Reply::json(500, "oh"), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "529 for ever", replies: |_| vec![Reply::json(529, "{}"); 3],
+    Case { name: "529 in every attempt", replies: |_| vec![Reply::json(529, "{}"); 3],
         ends: Ends::Failing(is_provider), kept: Kept::None, requests: 3 },
     Case { name: "503 with a page", replies: |t| vec![Reply::json(503, "<html>busy</html>"), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
@@ -242,9 +241,9 @@ const CASES: &[Case] = &[
         ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
     Case { name: "another object instead of an answer", replies: |_| vec![Reply::json(200, r#"{"hello":1}"#)],
         ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
-    Case { name: "whole although a stream was asked for", replies: |t| vec![Says::text(LONG).whole(t)],
+    Case { name: "not streamed, although a stream was requested", replies: |t| vec![Says::text(LONG).whole(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "whole, and cut", replies: |t| vec![Says::text(LONG).whole(t).cut_at(30), ok(t)],
+    Case { name: "not streamed, and cut", replies: |t| vec![Says::text(LONG).whole(t).cut_at(30), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "no usage", replies: |t| vec![Says { usage: None, ..Says::text(LONG) }.streamed(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
@@ -260,7 +259,7 @@ const CASES: &[Case] = &[
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "a call without an input", replies: |t| vec![Says::call("c1", "load", "").streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "a call of a tool that is not there", replies: |t| vec![Says::call("c1", "fly", "{}").streamed(t), ok(t)],
+    Case { name: "a call of an unknown tool", replies: |t| vec![Says::call("c1", "fly", "{}").streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "parallel calls", replies: |t| {
             let says = Says::text("Both.").and_call("c1", "load", r#"{"host":"a"}"#);
@@ -291,7 +290,7 @@ const CASES: &[Case] = &[
     Case { name: "429 until a time that is long ago", replies: |t| {
             vec![Reply::json(429, "{}").header("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "429 with a Retry-After that says nothing", replies: |t| {
+    Case { name: "429 with an invalid Retry-After", replies: |t| {
             vec![Reply::json(429, "{}").header("retry-after", "soon"), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "529 with Retry-After in milliseconds", replies: |t| {
@@ -327,33 +326,33 @@ const CASES: &[Case] = &[
         }, ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "the last events twice", replies: |t| vec![Reply::stream(with_end_twice(t))],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "an error behind the answer", replies: |t| {
+    Case { name: "an error after the answer", replies: |t| {
             vec![Reply::stream(format!("{}{}", without_end(t), error_event(t)))]
         }, ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "rubbish behind the answer", replies: |t| vec![Reply::stream(format!("{}data: {{what\n\n", long(t)))],
+    Case { name: "a malformed event after the answer", replies: |t| vec![Reply::stream(format!("{}data: {{what\n\n", long(t)))],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "an event that is new", replies: |t| {
+    Case { name: "an unknown event", replies: |t| {
             vec![Reply::stream(with_event(t, "event: novel\ndata: {\"type\":\"novel\",\"depth\":[1]}\n\n"))]
         }, ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "nulls wherever there may be some", replies: |t| vec![Reply::stream(with_event(t, null_event(t)))],
+    Case { name: "null in every optional field", replies: |t| vec![Reply::stream(with_event(t, null_event(t)))],
         ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "a line of two megabytes", replies: |t| {
             vec![Reply::stream(with_event(t, &format!(": {}\n\n", "x".repeat(2 << 20))))]
         }, ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "an answer of two megabytes", replies: |t| vec![Says::text("é".repeat(1 << 20)).whole(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "an answer that drips", replies: |t| {
+    Case { name: "an answer in slow pieces", replies: |t| {
             let events = Says::text("Slow, but steady.").events(t);
             let piece = events.len() / 8;
             vec![Reply::stream(events).in_pieces(piece).pausing(Duration::from_millis(250))]
         }, ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "signs of life, and nothing else", replies: |_| {
+    Case { name: "only keep-alive comments", replies: |_| {
             let comments = Reply::stream(": keep-alive\n\n".repeat(60));
             vec![comments.in_pieces(14).pausing(Duration::from_millis(100)); 3]
         }, ends: Ends::Failing(is_timeout), kept: Kept::None, requests: 3 },
     Case { name: "half of a surrogate pair", replies: |t| vec![Reply::stream(with_event(t, half_a_character(t)))],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "characters that do harm", replies: |t| vec![Says::text("a\0b\u{1b}[31m\u{202e}\u{feff}c").streamed(t)],
+    Case { name: "control characters", replies: |t| vec![Says::text("a\0b\u{1b}[31m\u{202e}\u{feff}c").streamed(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "a refusal", replies: |t| vec![refusal(t)],
         ends: Ends::With(Stop::Refused), kept: Kept::Whole, requests: 1 },
@@ -365,20 +364,20 @@ const CASES: &[Case] = &[
             let says = Says::call("c1", "load", "{}");
             vec![says.streamed(t), says.streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 3 },
-    Case { name: "an id that no provider takes", replies: |t| {
+    Case { name: "an id that no provider accepts", replies: |t| {
             vec![Says::call(&"é ".repeat(100), "load", "{}").streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "a call whose input goes very deep", replies: |t| {
+    Case { name: "a call with deeply nested input", replies: |t| {
             let deep = format!("{}{}", "{\"a\":".repeat(200), "1".to_owned() + &"}".repeat(200));
             vec![Says::call("c1", "load", &deep).streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "numbers that cannot be, in the input of a call", replies: |t| {
+    Case { name: "numbers out of range in the input of a call", replies: |t| {
             vec![Says::call("c1", "load", r#"{"host":1e400,"n":123456789012345678901234567890,"n":-0}"#).streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn after_every_fault_the_conversation_goes_on() {
+async fn after_every_fault_the_next_message_is_answered() {
     let all = TARGETS.into_iter().flat_map(|target| CASES.iter().map(move |case| (target, case)));
     // A few at a time, so that a busy machine does not cause timeouts.
     let played = futures_util::stream::iter(all)
@@ -485,7 +484,7 @@ async fn retry_after_is_respected_and_kept_in_the_manifest() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_that_is_cancelled_keeps_what_was_said() {
+async fn a_cancelled_run_stores_the_partial_answer() {
     for target in TARGETS {
         let slow = Reply::stream(long(target)).in_pieces(64).pausing(Duration::from_millis(10));
         let server = ModelServer::playing([slow, ok(target)]);
@@ -512,7 +511,7 @@ async fn a_run_that_is_cancelled_keeps_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_leaves_nothing_of_the_answer() {
+async fn a_dropped_run_stores_no_part_of_the_answer() {
     let slow =
         Reply::stream(long(Target::Anthropic)).in_pieces(64).pausing(Duration::from_millis(50));
     let server = ModelServer::playing([slow, ok(Target::Anthropic)]);

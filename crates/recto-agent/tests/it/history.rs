@@ -1,4 +1,4 @@
-//! Manifests, sums and what a model's tokens are worth.
+//! Manifests of calls, totals, and the calibration of token counts.
 
 use recto::{LogIndex, Message, Recto, Rollback, Settings, Undo, Version};
 use recto_agent::{Agent, ConversationExt as _, Error, Event, Stop, Target, Totals};
@@ -13,7 +13,7 @@ fn says(text: &str, input: u64, output: u64) -> Says {
 }
 
 #[tokio::test]
-async fn a_store_that_is_opened_again_knows_every_call() {
+async fn a_reopened_store_has_the_manifests_of_all_calls() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     for target in TARGETS {
@@ -44,7 +44,7 @@ async fn a_store_that_is_opened_again_knows_every_call() {
         assert!(calls[2].failure.as_deref().unwrap().contains("400"), "{:?}", calls[2].failure);
         let received = server.received();
         for (call, received) in calls.iter().zip(&received) {
-            // Exactly what went over the line, whatever has happened since.
+            // Exactly the bytes that were sent.
             assert_eq!(agent.request_of_call(call.number).await.unwrap().as_bytes(), received.body);
             assert_eq!(call.bytes, received.body.len() as u64);
         }
@@ -56,7 +56,7 @@ async fn a_store_that_is_opened_again_knows_every_call() {
 }
 
 #[tokio::test]
-async fn a_call_that_failed_is_in_the_log_but_was_in_no_view() {
+async fn the_manifest_of_a_failed_call_is_in_the_log_but_in_no_view() {
     let server = ModelServer::playing([Reply::json(403, "{}")]);
     let agent = agent(Target::OpenAiChat, &server).await;
     let conversation = agent.conversation();
@@ -69,13 +69,13 @@ async fn a_call_that_failed_is_in_the_log_but_was_in_no_view() {
     assert_eq!((after.total_batches, after.tokens), (before.total_batches, before.tokens));
     let note = conversation.message(LogIndex(1)).await.unwrap().unwrap();
     assert!(note.text().starts_with("[no reply to call 1: "), "{}", note.text());
-    // It can be taken back as any request, and the conversation is the same.
+    // It can be undone like any request, and the view is the same.
     conversation.apply(Undo).await.unwrap();
     assert_eq!(conversation.messages().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn an_erased_message_is_not_shown_as_if_it_were_what_was_sent() {
+async fn the_request_of_a_call_is_not_reproducible_after_a_message_was_erased() {
     let server = ModelServer::playing([Says::text("Noted.").streamed(Target::Anthropic)]);
     let agent = agent(Target::Anthropic, &server).await;
     agent.send(Message::user("My password is hunter2.")).await.unwrap();
@@ -86,7 +86,7 @@ async fn an_erased_message_is_not_shown_as_if_it_were_what_was_sent() {
 }
 
 #[tokio::test]
-async fn cumulative_sums_follow_a_rollback_and_lifetime_sums_do_not() {
+async fn a_rollback_changes_cumulative_totals_but_not_lifetime_totals() {
     let target = Target::OpenAiChat;
     let server = ModelServer::playing([
         says("a", 100, 1).streamed(target),
@@ -115,14 +115,14 @@ async fn cumulative_sums_follow_a_rollback_and_lifetime_sums_do_not() {
     assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "d"));
     assert_eq!(input(agent.cumulative_totals().await.unwrap()), (3, 900, 9));
     assert_eq!(input(agent.lifetime_totals().await.unwrap()), (5, 1_500, 15));
-    // UNDO goes back as well, and a new agent finds the same.
+    // UNDO changes the cumulative totals too, and a new agent has the same totals.
     conversation.apply(Undo).await.unwrap();
     let fresh = Agent::new(conversation.clone(), model(target, &server));
     for agent in [&agent, &fresh] {
         assert_eq!(input(agent.cumulative_totals().await.unwrap()), (2, 100, 1));
         assert_eq!(input(agent.lifetime_totals().await.unwrap()), (5, 1_500, 15));
     }
-    // An empty answer has cost something too.
+    // An empty reply has usage too.
     assert_eq!(agent.send(Message::user("6")).await.unwrap().stop, Stop::Empty);
     assert_eq!(input(agent.cumulative_totals().await.unwrap()), (3, 1_700, 17));
     let call = agent.call(6).await.unwrap();
@@ -145,9 +145,9 @@ async fn costs_come_from_the_price_table() {
 }
 
 #[tokio::test]
-async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
+async fn the_calibration_is_accurate_after_a_few_reports() {
     let target = Target::Anthropic;
-    // This model's tokens are a third shorter, and it adds something of its own.
+    // This model counts 1.5 tokens per word, and 9 tokens per request.
     let server = ModelServer::answering(move |received| {
         let request: serde_json::Value = serde_json::from_slice(&received.body).unwrap();
         let texts = request["messages"].as_array().unwrap().iter().map(|message| {
@@ -183,7 +183,7 @@ async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn agents_that_race_number_their_calls_one_after_the_other() {
+async fn concurrent_agents_number_their_calls_without_gaps() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     let target = Target::OpenAiChat;
@@ -199,7 +199,7 @@ async fn agents_that_race_number_their_calls_one_after_the_other() {
     Recto::open(&address).await.unwrap().create("conversation", Settings::default()).await.unwrap();
     let mut racing = Vec::new();
     for agent in 0..4 {
-        // Each as a program of its own would.
+        // Each agent opens the store itself, like a separate process.
         let recto = Recto::open(&address).await.unwrap();
         let conversation = recto.conversation("conversation").await.unwrap();
         let agent = (agent, Agent::new(conversation, model(target, &server)));
@@ -219,7 +219,7 @@ async fn agents_that_race_number_their_calls_one_after_the_other() {
     let calls = agent.calls().await.unwrap();
     let numbers: Vec<u64> = calls.iter().map(|call| call.number).collect();
     assert_eq!(numbers, (1..=40).collect::<Vec<u64>>());
-    // The sums count every call once.
+    // The totals count every call once.
     let last = calls.last().unwrap();
     assert_eq!((last.lifetime.calls, last.lifetime.usage.input), (40, 32));
     for call in &calls {
@@ -230,7 +230,7 @@ async fn agents_that_race_number_their_calls_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn what_a_child_hands_back_is_no_call_of_its_parent() {
+async fn a_message_appended_from_a_child_is_not_a_call_of_the_parent() {
     let target = Target::Anthropic;
     let server = ModelServer::playing([
         says("one", 10, 1).streamed(target),

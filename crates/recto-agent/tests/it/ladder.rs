@@ -1,4 +1,4 @@
-//! The ladder of strategies: what it leaves alone, and what it does when it is disturbed.
+//! Strategies that run in order: the entries that they keep, cancellation and concurrent writers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,7 @@ use crate::{EventLog, TARGETS, agent, check, conversation, model};
 const TARGET: Target = Target::OpenAiChat;
 const QUESTION: &str = "Look at every host, and say which one is a zebra.";
 
-/// A tool that says much.
+/// A tool with long output.
 struct Report;
 
 impl RunTool for Report {
@@ -85,7 +85,7 @@ async fn a_long_tool_loop_keeps_its_question_and_its_newest_exchange() {
 }
 
 #[tokio::test]
-async fn work_is_summarised_though_what_is_before_its_question_cannot_be() {
+async fn messages_after_the_question_are_summarised_if_those_before_it_cannot() {
     let long = "They talked about hosts. ".repeat(300);
     let summary =
         serde_json::json!({"role": "user", "content": long, "metadata": {"summary": {"of": [0]}}});
@@ -123,7 +123,7 @@ async fn a_window_that_fits_starts_at_a_turn() {
     assert!(view.len() > 5, "{}", view.len());
 }
 
-/// What is done while a summary is written.
+/// The action that runs during the call for a summary.
 enum Meanwhile {
     Cancel(CancelToken),
     Say(Conversation, &'static str),
@@ -185,7 +185,7 @@ async fn disturbed(
 }
 
 #[tokio::test]
-async fn whoever_cancels_a_summary_stops_the_ladder_and_the_run() {
+async fn cancelling_a_summary_stops_the_strategies_and_the_run() {
     let server = ModelServer::playing([plain("They talked.").streamed(TARGET)]);
     let cancel = CancelToken::new();
     let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
@@ -196,14 +196,14 @@ async fn whoever_cancels_a_summary_stops_the_ladder_and_the_run() {
     let run = agent.run(&cancel).await.unwrap();
     assert_eq!((run.stop, run.reply), (Stop::Cancelled, None));
     assert_eq!(conversation.messages().await.unwrap(), before);
-    // The summary was a call; nothing else was sent, and nothing else has a manifest.
+    // The summary is the only request that was sent, and the only manifest.
     let calls = agent.calls().await.unwrap();
     assert_eq!((calls.len(), server.received().len()), (1, 1));
     assert!(calls[0].summary_prompt.is_some());
 }
 
 #[tokio::test]
-async fn a_summary_is_used_though_somebody_wrote_in_the_meantime() {
+async fn a_summary_is_applied_after_a_concurrent_write() {
     let server = ModelServer::playing([
         plain("They talked.").streamed(TARGET),
         plain("Fine.").streamed(TARGET),
@@ -223,7 +223,7 @@ async fn a_summary_is_used_though_somebody_wrote_in_the_meantime() {
 }
 
 #[tokio::test]
-async fn a_summary_of_what_somebody_has_hidden_is_not_used() {
+async fn a_summary_of_messages_that_were_hidden_meanwhile_is_not_applied() {
     let server = ModelServer::playing([
         plain("They talked.").streamed(TARGET),
         plain("Fine.").streamed(TARGET),
@@ -239,7 +239,7 @@ async fn a_summary_of_what_somebody_has_hidden_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_summary_that_fails_is_not_asked_for_again_every_turn() {
+async fn a_failed_summary_is_not_requested_again_in_every_turn() {
     let server = ModelServer::answering(|received: &Received| {
         plain(if is_summary(received) { "" } else { "Fine." }).streamed(TARGET)
     });
@@ -252,11 +252,11 @@ async fn a_summary_that_fails_is_not_asked_for_again_every_turn() {
         agent.send(Message::user("And?")).await.unwrap();
     }
     assert_eq!(asked(), 1);
-    // Once there is notably more, it may be worth another try.
+    // After the view has grown, the summary is requested again.
     fill(&agent, 6).await;
     agent.send(Message::user("And?")).await.unwrap();
     assert_eq!(asked(), 2);
-    // The manifest says what it was for, and why nothing came of it.
+    // The manifest has the purpose of the call and the reason why the summary was not used.
     let call = agent.call(1).await.unwrap();
     assert!(call.summary_prompt.is_some());
     assert!(call.failure.unwrap().ends_with("not used: the model wrote an empty summary"));
@@ -281,8 +281,8 @@ async fn over_the_limit_the_error_says_why_each_strategy_failed() {
 }
 
 #[tokio::test]
-async fn a_floor_that_is_too_high_is_told_in_the_tokens_that_the_limit_is_in() {
-    // The provider counts three times as many.
+async fn the_error_about_the_floor_uses_provider_tokens_like_the_limit() {
+    // The provider counts three times as many tokens.
     let server = ModelServer::answering(|received: &Received| {
         let usage = Some((3 * tokens(&received.body), 0, 5));
         Says { usage, ..plain("Fine.") }.streamed(TARGET)
@@ -297,7 +297,7 @@ async fn a_floor_that_is_too_high_is_told_in_the_tokens_that_the_limit_is_in() {
 }
 
 #[tokio::test]
-async fn the_request_for_a_summary_is_under_the_limit_too() {
+async fn the_request_for_a_summary_respects_the_limit() {
     for limit in [450, 600, 900, 1_500] {
         let server = ModelServer::answering(|received: &Received| {
             plain(if is_summary(received) { "They talked." } else { "Fine." }).streamed(TARGET)
@@ -321,7 +321,7 @@ async fn the_request_for_a_summary_is_under_the_limit_too() {
 }
 
 #[tokio::test]
-async fn a_look_back_shows_as_much_as_the_budget_has_room_for() {
+async fn the_budget_limits_the_output_of_the_history_tools() {
     const LIMIT: u64 = 1_500;
     let everything = r#"{"from":0,"to":4294967295}"#;
     let huge = "entry by entry, word by word ".repeat(2_000);

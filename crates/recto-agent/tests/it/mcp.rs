@@ -37,7 +37,7 @@ async fn failing(kind: &str, timeout: Duration) -> String {
 }
 
 #[tokio::test]
-async fn tools_of_a_server_are_listed_and_called_byte_by_byte() {
+async fn tools_of_a_server_are_listed_and_called_with_exact_bytes() {
     for kind in ["good", "strict", "noisy"] {
         let tools = tools(kind).await;
         let names: Vec<String> = tools.iter().map(|tool| tool.describe().name().into()).collect();
@@ -59,7 +59,7 @@ async fn tools_of_a_server_are_listed_and_called_byte_by_byte() {
 async fn a_server_without_a_handshake_may_be_slow_to_start() {
     for kind in ["modern", "slow modern"] {
         let mut server = server(kind);
-        // The client waits for the first response for a third of it.
+        // The client waits a third of this time for the first response.
         server.start_timeout = Duration::from_millis(4_500);
         let tools = server.tools().await.unwrap();
         let output = call(&tools[1], "{}").await;
@@ -68,7 +68,7 @@ async fn a_server_without_a_handshake_may_be_slow_to_start() {
 }
 
 #[tokio::test]
-async fn a_server_gets_only_the_variables_that_it_needs() {
+async fn a_server_inherits_only_basic_variables() {
     let tools = server("good").variable("TOKEN", "t").tools().await.unwrap();
     let names = call(&tools[1], "{}").await.text;
     let names: Vec<&str> = names.split(' ').collect();
@@ -80,7 +80,7 @@ async fn a_server_gets_only_the_variables_that_it_needs() {
 }
 
 #[tokio::test]
-async fn whatever_a_server_does_a_call_ends_with_an_output() {
+async fn a_call_has_an_output_after_every_fault_of_a_server() {
     let long = Duration::from_secs(20);
     let died = failing("dies", long).await;
     assert!(died.contains("exit status: 9") && died.contains("segmentation fault"), "{died}");
@@ -104,7 +104,7 @@ async fn whatever_a_server_does_a_call_ends_with_an_output() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_died_is_started_again_by_the_next_call() {
+async fn the_next_call_restarts_a_server_that_has_exited() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("died").to_str().unwrap().to_owned();
     let tools = server("dies once").arguments([file]).tools().await.unwrap();
@@ -148,7 +148,7 @@ async fn a_cancelled_call_ends_without_a_response_and_the_server_stays_usable() 
 }
 
 #[tokio::test]
-async fn a_server_of_the_official_sdk_is_understood_with_and_without_a_handshake() {
+async fn a_server_of_the_official_sdk_works_with_and_without_a_handshake() {
     for arguments in [&[][..], &["handshake"]] {
         let server = McpServer::program("math", example("mcp_sdk_server"));
         let tools = server.arguments(arguments.iter().copied()).tools().await.unwrap();
@@ -213,7 +213,7 @@ fn tools_at_url(method: &str, answer: &dyn Fn(Value) -> Reply) -> Reply {
 }
 
 #[tokio::test]
-async fn a_server_at_a_url_is_understood_with_and_without_a_handshake() {
+async fn a_server_at_a_url_works_with_and_without_a_handshake() {
     for has_handshake in [false, true] {
         for is_stream in [false, true] {
             let web = at_url(has_handshake, is_stream);
@@ -250,7 +250,7 @@ async fn a_model_calls_tools_of_a_server_and_a_crash_is_a_result() {
 }
 
 #[tokio::test]
-async fn a_tool_that_no_provider_takes_is_left_out_and_the_others_stay() {
+async fn a_tool_that_no_provider_accepts_is_omitted_and_the_others_are_kept() {
     let (tools, warnings) = server("odd schema").tools_with_warnings().await.unwrap();
     let names: Vec<String> = tools.iter().map(|tool| tool.describe().name().into()).collect();
     assert_eq!(names, ["s__echo"]);

@@ -117,7 +117,7 @@ async fn spans_have_numbers_and_names_but_no_content_and_no_keys() {
 }
 
 #[tokio::test]
-async fn the_span_of_a_summary_has_its_call_and_failures_have_no_content() {
+async fn the_span_of_a_summary_has_its_call_number_and_no_content_of_failures() {
     let target = Target::OpenAiChat;
     let refusal = r#"{"error":{"message":"marmalade is not allowed, sk-very-secret"}}"#;
     let server = ModelServer::playing([

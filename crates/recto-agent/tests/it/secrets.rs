@@ -1,4 +1,4 @@
-//! Keys are in no error and no manifest, even if a provider or server repeats them.
+//! Errors and manifests contain no keys, even if a provider or server repeats a key.
 
 use recto::Message;
 use recto_agent::{Agent, Endpoint, HttpModel, McpServer, RunTool as _, Target, ToolInput};
@@ -21,7 +21,7 @@ async fn error_and_log(agent: Agent) -> String {
 }
 
 #[tokio::test]
-async fn a_provider_that_repeats_the_key_in_a_stream_does_not_give_it_away() {
+async fn a_key_that_a_provider_repeats_in_a_stream_is_redacted() {
     for target in TARGETS {
         let complaint = format!("you sent Bearer {KEY}");
         let (error, kind) =
@@ -62,7 +62,7 @@ async fn a_key_in_the_url_is_in_no_error_and_no_manifest() {
 }
 
 #[tokio::test]
-async fn a_server_of_tools_that_repeats_its_key_does_not_give_it_away() {
+async fn a_key_that_an_mcp_server_repeats_is_redacted() {
     let refuses = |only: Option<&'static str>| {
         ModelServer::answering(move |received| {
             let request: Value = serde_json::from_slice(&received.body).unwrap();

@@ -1,10 +1,10 @@
-//! Answers as providers send them, whole and as streams of events.
+//! Replies in the formats of the providers, as one body and as streams of events.
 
 use recto_agent::Target;
 use serde_json::{Value, json};
 use testserver::Reply;
 
-/// What a model says in a test.
+/// The reply of a model in a test.
 #[derive(Clone, Default)]
 pub(crate) struct Says {
     pub(crate) thinking: &'static str,
@@ -12,7 +12,7 @@ pub(crate) struct Says {
     pub(crate) text: String,
     /// Id, name, arguments.
     pub(crate) calls: Vec<(String, String, String)>,
-    /// Input, cached, output; none if it is not reported.
+    /// Input, cached and output tokens; `None` if the provider reports no usage.
     pub(crate) usage: Option<(u64, u64, u64)>,
     pub(crate) is_cut_short: bool,
 }
@@ -48,7 +48,7 @@ impl Says {
         body.to_string()
     }
 
-    /// The events as they go over the line.
+    /// The reply as a stream of server-sent events.
     pub(crate) fn events(&self, target: Target) -> String {
         match target {
             Target::OpenAiChat => self.chat(),

@@ -1,4 +1,4 @@
-//! A message that cannot be sent is not in the way of the next.
+//! A message that cannot be sent is removed from the view, so that the next one can be sent.
 
 use recto::Message;
 use recto_agent::{Budget, Error, Stop, Strategy, Target};
@@ -8,7 +8,7 @@ use crate::agent;
 use crate::streams::Says;
 
 #[tokio::test]
-async fn a_message_that_cannot_be_sent_is_taken_back() {
+async fn a_message_that_cannot_be_sent_is_removed_from_the_view() {
     let target = Target::OpenAiChat;
     let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
     for strategies in [vec![], vec![Strategy::KeepSystemAndRecent]] {
@@ -28,10 +28,10 @@ async fn a_message_that_cannot_be_sent_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_message_over_the_limit_is_taken_back_and_what_was_done_behind_it_stays() {
+async fn a_message_over_the_limit_is_hidden_and_later_versions_are_kept() {
     let target = Target::OpenAiChat;
     let server = ModelServer::playing([]);
-    // Clearing results is not enough: there is nothing else to hide.
+    // Clearing results is not enough, and nothing else can be hidden.
     let strategies = vec![Strategy::ClearToolResults];
     let (limit, threshold) = (Some(400), Some(300));
     let budget = Budget { limit, threshold, target: 100, strategies, ..Budget::default() };

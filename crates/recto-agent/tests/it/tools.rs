@@ -1,4 +1,4 @@
-//! Tools: run at the same time, each with a result.
+//! Tools: concurrent calls, errors, cancellation, and the tools of a conversation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use testserver::ModelServer;
 use crate::streams::Says;
 use crate::{TARGETS, agent, check};
 
-/// Says how busy a host is; panics if the host is called `panic`.
+/// A tool that returns the load of a host. It panics if the host is named `panic`.
 pub(crate) struct Load;
 
 impl RunTool for Load {
@@ -33,7 +33,7 @@ impl RunTool for Load {
     }
 }
 
-/// Waits until as many run as there are.
+/// A tool that waits until all calls run.
 struct Together(Arc<AtomicUsize>, usize);
 
 impl RunTool for Together {
@@ -87,7 +87,7 @@ async fn parallel_calls_run_at_the_same_time_under_their_own_names() {
 }
 
 #[tokio::test]
-async fn tools_that_are_cancelled_have_results_all_the_same() {
+async fn cancelled_tools_have_results() {
     let server = ModelServer::playing([
         Says::call("c1", "my_tool", "{}").streamed(Target::OpenAiChat),
         Says::text("As you like.").streamed(Target::OpenAiChat),
@@ -135,7 +135,7 @@ async fn a_program_is_a_tool() {
 }
 
 #[tokio::test]
-async fn a_model_that_calls_for_ever_is_stopped() {
+async fn a_model_that_calls_tools_without_end_is_stopped() {
     let mut number = 0;
     let server = ModelServer::answering(move |_| {
         number += 1;
@@ -149,7 +149,7 @@ async fn a_model_that_calls_for_ever_is_stopped() {
 }
 
 #[tokio::test]
-async fn what_was_said_and_called_after_reasoning_goes_back_as_the_items_it_was() {
+async fn items_after_reasoning_are_sent_back_unchanged() {
     let target = Target::OpenAiResponses;
     let thought = Says { thinking: "Hm.", signature: "c2ln", ..Says::text("I look.") };
     let server = ModelServer::playing([
@@ -184,7 +184,7 @@ async fn an_agent_without_tools_keeps_those_of_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_tool_that_no_provider_takes_does_not_get_into_the_conversation() {
+async fn a_tool_that_no_provider_accepts_is_not_stored() {
     struct Odd;
     impl RunTool for Odd {
         fn describe(&self) -> Tool {
@@ -204,7 +204,7 @@ async fn a_tool_that_no_provider_takes_does_not_get_into_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_tool_is_run_with_objects_only() {
+async fn a_tool_runs_only_with_an_object_as_input() {
     let inputs = [r#""{\"host\":\"a\"}""#, "[1]", "7", "null"];
     for target in TARGETS {
         let mut says = Says::call("c", "load", "{}");
@@ -223,7 +223,7 @@ async fn a_tool_is_run_with_objects_only() {
 }
 
 #[tokio::test]
-async fn not_all_calls_of_an_answer_run_at_once() {
+async fn the_number_of_concurrent_calls_is_limited() {
     struct Busy(Arc<AtomicUsize>, Arc<AtomicUsize>);
     impl RunTool for Busy {
         fn describe(&self) -> Tool {
@@ -261,7 +261,7 @@ fn tool_names(body: &[u8]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back() {
+async fn a_provider_receives_the_tools_without_their_description_after_every_rollback() {
     for target in TARGETS {
         let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
         let agent = agent(target, &server).await.tool(Load);
@@ -280,22 +280,22 @@ async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back()
                 .any(|it| it.message.text().contains("disk"))
         );
         agent.send(Message::user("2")).await.unwrap();
-        // Back to a version: its tools come back, and the agent sets its own again.
+        // ROLLBACK to a version restores its tools, and the agent sets its own again.
         conversation.apply(Rollback::ToVersion(with_disk)).await.unwrap();
         assert_eq!(conversation.tools().await.unwrap(), stale());
         agent.send(Message::user("3")).await.unwrap();
         conversation.apply(Rollback::ToVersion(with_load)).await.unwrap();
         let before = conversation.version().await.unwrap();
         agent.send(Message::user("4")).await.unwrap();
-        // The tools were those of the agent: only the question and the answer are new.
+        // The tools were already those of the agent, so only the question and the answer are new.
         assert_eq!(conversation.version().await.unwrap().0, before.0 + 2);
-        // Back to a batch: the tools stay.
+        // ROLLBACK to a batch keeps the tools.
         conversation.apply(Rollback::ToBatch(BatchIndex(0))).await.unwrap();
         agent.send(Message::user("5")).await.unwrap();
         conversation.apply(Rollback::ToVersion(Version(0))).await.unwrap();
         assert_eq!(conversation.tools().await.unwrap(), []);
         agent.send(Message::user("6")).await.unwrap();
-        // A description that was pinned stays visible, stale or not.
+        // A pinned description stays visible, even if it is stale.
         conversation.apply(Rollback::ToVersion(with_disk)).await.unwrap();
         let entries = conversation.messages().await.unwrap();
         let pinned = entries.iter().find(|it| it.message.text().contains("- disk: ")).unwrap();
@@ -320,7 +320,7 @@ async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back()
 }
 
 #[tokio::test]
-async fn undo_and_redo_of_the_tools_are_followed_by_the_agents_own() {
+async fn the_agent_sets_its_tools_again_after_undo_and_redo() {
     let target = Target::OpenAiChat;
     let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
     let agent = agent(target, &server).await.tool(Load);
@@ -338,7 +338,7 @@ async fn undo_and_redo_of_the_tools_are_followed_by_the_agents_own() {
 }
 
 #[tokio::test]
-async fn a_description_counts_for_no_budget_and_no_strategy_hides_it() {
+async fn a_tool_description_is_not_in_the_budget_and_no_strategy_hides_it() {
     let target = Target::Anthropic;
     let server = ModelServer::answering(move |_| {
         Says { usage: None, ..Says::text("Fine.") }.streamed(target)
@@ -355,7 +355,7 @@ async fn a_description_counts_for_no_budget_and_no_strategy_hides_it() {
         conversation.tools().await.unwrap().iter().map(|it| it.json().to_owned()).collect();
     let counter = <dyn Counter>::named("o200k_base").unwrap();
     assert_eq!(call.counted, others[0].tokens + counter.count(&tools));
-    // Even the strategy that hides system messages leaves it.
+    // Even the strategy that hides system messages keeps it.
     crate::budget::fill(&agent, 20).await;
     let budget = crate::budget::budget(900, 400, 200, &[Strategy::KeepRecent]);
     let agent = agent.budget(budget);

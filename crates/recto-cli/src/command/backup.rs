@@ -173,7 +173,7 @@ impl RestoreBackup {
     }
 }
 
-/// Removes a store that was created for a restore which failed.
+/// Removes the store that a failed restore created, if it is empty.
 fn remove_if_empty(session: Session, file: &Path) {
     if !session.recto.list(None, 1).is_ok_and(|all| all.is_empty()) {
         return;

@@ -46,7 +46,7 @@ impl Blame {
     }
 }
 
-/// The histories of log entries. As JSON, one history is a document of its own.
+/// The histories of log entries. As JSON, a single history is the whole document.
 struct Histories {
     conversation: String,
     entries: Vec<EntryHistory>,

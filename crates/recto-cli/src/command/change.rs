@@ -70,7 +70,7 @@ pub(crate) struct ChangeArguments {
 }
 
 impl ChangeArguments {
-    /// The conversation as given.
+    /// The argument that names the conversation.
     pub(crate) fn conversation(&self) -> &str {
         &self.of.conversation
     }
@@ -240,9 +240,9 @@ impl Change {
         conversation: String,
         title: String,
         outcome: &Outcome,
-        would: Option<(Difference, Option<Plan>)>,
+        preview: Option<(Difference, Option<Plan>)>,
     ) -> Change {
-        let (diff, plan) = would.unzip();
+        let (diff, plan) = preview.unzip();
         let plan = plan.flatten();
         let (stats, prefix) = (outcome.stats(), outcome.shared_prefix());
         let cache_plan = CachePlan {

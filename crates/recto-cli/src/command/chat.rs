@@ -23,7 +23,7 @@ use crate::numbers::counted;
 use crate::page::{FAINT, Line, NOTE};
 use crate::session::{NamedConversation, Session};
 
-/// Talk with a model.
+/// Send messages to a model and print its answers.
 ///
 /// Each line of standard input is a message; the answer is printed as it arrives. Requests, answers and
 /// tool calls are stored in the conversation (`recto log --calls` lists the requests). The token limit and
@@ -142,8 +142,8 @@ impl Chat {
     }
 }
 
-/// The programs that the chat starts, if it has the process for itself. Dropping it kills those that
-/// still run.
+/// The programs that the chat starts. Dropping the value kills the programs that still run, if no other
+/// code uses this process.
 struct Programs {
     are_isolated: bool,
 }
@@ -173,7 +173,7 @@ fn message(text: &str) -> Result<Message, Failure> {
     Ok(Message::new(Role::User, text)?)
 }
 
-/// Tells which tools of the conversation have no program in this chat, so that calls of them fail.
+/// Prints a note with the tools of the conversation that have no program in this chat: calls of them fail.
 fn note_tools_without_program(
     agent: &Agent,
     session: &Session,
@@ -195,8 +195,8 @@ fn note_tools_without_program(
     context.output.note(&Line::wrapping().styled(NOTE, "note: ").text(text), context.environment)
 }
 
-/// Tells how many messages of the user before a new one have no answer: those of failed calls are sent
-/// again.
+/// Prints a note with the number of earlier user messages without an answer. Messages of failed calls stay
+/// in the view and are sent with the new one.
 fn note_unanswered(
     agent: &Agent,
     session: &Session,
@@ -209,8 +209,8 @@ fn note_unanswered(
         return Ok(());
     }
     let text = format!(
-        "{} without an answer before this one, sent too; `recto chat --again` asks for an answer \
-         without a new message, `recto truncate --remove-last {count}` hides them",
+        "the request also contains {} without an answer before this one; `recto chat --again` asks for an \
+         answer without a new message, `recto truncate --remove-last {count}` hides them",
         counted(count, "message")
     );
     context.output.note(&Line::wrapping().styled(NOTE, "note: ").text(text), context.environment)

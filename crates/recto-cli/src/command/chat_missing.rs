@@ -1,4 +1,4 @@
-//! `recto chat` in a build without the feature `chat`: the command exists, and says what is missing.
+//! `recto chat` in a build without the feature `chat`: an error that names the feature.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use clap::Args;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Talk with a model (missing in this build).
+/// Send messages to a model (missing in this build).
 ///
 /// This build of recto has no model clients. `cargo install --locked --path crates/recto-cli` builds it with all
 /// features.

@@ -1,4 +1,4 @@
-//! `recto clean`: writes the store again without free space.
+//! `recto clean`: rewrites the store without free space.
 
 use clap::Args;
 use serde::Serialize;
@@ -11,10 +11,10 @@ use crate::page::Page;
 
 /// Compact the store, and leave no copies of removed data.
 ///
-/// `remove`, `erase` and `prune` already overwrite what they delete. This command also returns the free
-/// space: it writes the whole file again (SQLite: VACUUM, and a truncated log; PostgreSQL: VACUUM FULL of
-/// every table, which locks the tables). It is also the second attempt after an error that says that
-/// copies may be left.
+/// `remove`, `erase` and `prune` already overwrite the data that they delete. This command also returns the
+/// free space: it rewrites the whole file (SQLite: VACUUM, and a truncated write-ahead log; PostgreSQL:
+/// VACUUM FULL of every table, which locks the tables). Run it after an error that says that copies may be
+/// left.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_found_in_any_case_as_it_stands() {
+    fn all_spellings_of_a_word_in_upper_and_lower_case_are_found() {
         let found = |text: &str, word: &str| {
             in_any_case(text, &word.to_lowercase()).into_iter().collect::<Vec<_>>()
         };

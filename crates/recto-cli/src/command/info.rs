@@ -1,4 +1,4 @@
-//! `recto info`: shows the figures of a conversation.
+//! `recto info`: shows the sizes, marks and warnings of a conversation.
 
 use clap::Args;
 use recto::Warning;
@@ -13,7 +13,7 @@ use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, Line, Page, STRONG};
 use crate::time;
 
-/// Show the figures, marks and warnings of a conversation.
+/// Show the sizes, marks and warnings of a conversation.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

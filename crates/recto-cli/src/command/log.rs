@@ -71,23 +71,24 @@ impl CommandResult for Versions {
             let line = line.styled(FAINT, format!(" batch {}  ", info.batch));
             let title = reason::version_title(info.operation, &info.description);
             let time = time::shown(said_at.unwrap_or(info.timestamp));
-            let left = |message: &str, token: &str| {
+            let right_side = |message: &str, token: &str| {
                 let messages = counted(info.messages as u64, message);
                 format!("  ({messages}, {})  {time}", counted(info.tokens, token))
             };
-            let (mut left, short) = (left("message", "token"), left("msg", "tok"));
+            let (mut right_side, short) =
+                (right_side("message", "token"), right_side("msg", "tok"));
             let mut shown = title.clone();
             if page.cuts_lines() {
                 // If the line is too long, the units are abbreviated first, then the title is cut.
-                let room = |left: &str| {
-                    page.columns().saturating_sub(line.width() + printable::width(left))
+                let room = |right_side: &str| {
+                    page.columns().saturating_sub(line.width() + printable::width(right_side))
                 };
-                if printable::width(&printable::escaped(&title)) > room(&left) {
-                    left = short;
+                if printable::width(&printable::escaped(&title)) > room(&right_side) {
+                    right_side = short;
                 }
-                shown = printable::one_line(&title, room(&left).max(MIN_TITLE_WIDTH));
+                shown = printable::one_line(&title, room(&right_side).max(MIN_TITLE_WIDTH));
             }
-            page.line(line.text(shown).styled(FAINT, left));
+            page.line(line.text(shown).styled(FAINT, right_side));
             for row in rows.below {
                 page.line(Line::new().styled(NOTE, row));
             }

@@ -1,4 +1,4 @@
-//! `recto prune`: deletes messages that no kept version shows.
+//! `recto prune`: overwrites messages that no kept version shows.
 
 use clap::Args;
 use recto::{Keep, Version};
@@ -12,10 +12,10 @@ use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page};
 use crate::time;
 
-/// Delete messages permanently that no kept version shows.
+/// Overwrite permanently the messages that no kept version shows.
 ///
-/// Log entries keep their index. A version is kept if any of the options keeps it; the newest is always
-/// kept. A message that any version of a fork shows stays; a mark does not keep a hidden message.
+/// Log entries keep their index. A version is kept if any of the options selects it; the newest version is
+/// always kept. Messages that a version of a fork shows are kept. A mark does not keep a hidden message.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ pub(crate) struct Prune {
     /// Keep the newest COUNT versions
     #[arg(long, value_name = "COUNT", group = "keeps")]
     keep_versions: Option<u32>,
-    /// Keep the versions since the newest COUNT batches of the live path were opened
+    /// Keep all versions since the COUNT-th newest batch of the live path was opened
     #[arg(long, value_name = "COUNT", group = "keeps")]
     keep_batches: Option<usize>,
     /// Keep the versions since a time: 2026-01-31, or 30 days
@@ -82,10 +82,10 @@ impl Prune {
 impl CommandResult for Pruned {
     fn show(&self, page: &mut Page) {
         let count = counted(self.entries.len() as u64, "message");
-        let deed = if self.dry_run { "would delete" } else { "deleted" };
-        let line = Line::new().text(format!("{deed} {count}, {}", bytes(self.bytes as u64)));
+        let verb = if self.dry_run { "would overwrite" } else { "overwrote" };
+        let line = Line::new().text(format!("{verb} {count}, {}", bytes(self.bytes as u64)));
         page.line(line.styled(FAINT, format!("  {}", runs(self.entries.iter().copied()))));
         let kept = counted(u64::from(self.kept_versions), "version");
-        page.line(Line::new().styled(FAINT, format!("{kept} kept whole")));
+        page.line(Line::new().styled(FAINT, format!("{kept} kept unchanged")));
     }
 }

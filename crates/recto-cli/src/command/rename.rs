@@ -44,8 +44,8 @@ impl Rename {
 
 impl CommandResult for Renamed {
     fn show(&self, page: &mut Page) {
-        let deed = if self.dry_run { " would be called " } else { " is now called " };
-        let line = Line::new().styled(STRONG, &self.from).text(deed);
+        let verb = if self.dry_run { " would be called " } else { " is now called " };
+        let line = Line::new().styled(STRONG, &self.from).text(verb);
         page.line(line.styled(STRONG, &self.to));
     }
 }

@@ -82,19 +82,19 @@ pub(crate) struct Select {
     /// Text that no message contains; can be repeated
     #[arg(long, value_name = "TEXT")]
     excludes: Vec<String>,
-    /// Label of the messages
+    /// Mark of the messages
     #[arg(long, value_name = "LABEL")]
     mark: Option<String>,
     /// Time of the oldest message: 2026-01-31, 2026-01-31T17:05, 2h, 3 days
     #[arg(long, value_name = "TIME", value_parser = time::read)]
     since: Option<i64>,
-    /// Time that all messages precede
+    /// End of the time range of the messages, not included
     #[arg(long, value_name = "TIME", value_parser = time::read)]
     until: Option<i64>,
     /// Version to read: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION", conflicts_with = "batch")]
     at: Option<VersionArgument>,
-    /// Batch of the live path, in its last state
+    /// Batch of the live path to read, as it was when it was left
     #[arg(long, value_name = "BATCH")]
     batch: Option<usize>,
 }
@@ -131,7 +131,7 @@ impl Show {
         let pick = match (self.first, self.last, self.range) {
             (Some(count), _, _) => Pick::First(count),
             (_, Some(count), _) => Pick::Last(count),
-            (_, _, Some(stretch)) => Pick::Range(stretch.0),
+            (_, _, Some(range)) => Pick::Range(range.0),
             _ => Pick::All,
         };
         let mut query =
@@ -157,7 +157,7 @@ impl Show {
             Moment::Version(version) => version,
             _ => named.handle.version()?,
         };
-        let answer = Messages {
+        let messages = Messages {
             conversation: named.name,
             version: version.0,
             tokens: entries.iter().map(|entry| entry.tokens).sum(),
@@ -166,7 +166,7 @@ impl Show {
             is_whole,
             words: self.select.contains,
         };
-        context.print(&answer)
+        context.print(&messages)
     }
 }
 
@@ -186,7 +186,7 @@ fn show_call(
     let handle = named.handle.inner();
     let body = session.recto.wait(handle.request_of_call(number))?;
     if !context.output.is_json() {
-        // Unless on a terminal, no line break is added, so that the output has the recorded hash.
+        // In a pipe no line break is added, so that the output has the recorded hash.
         return match context.output.is_terminal() {
             true => context.output.document(&body, context.environment),
             false => Ok(context.environment.output.write_all(body.as_bytes())?),
@@ -198,7 +198,7 @@ fn show_call(
     context.output.json(&document, context.environment)
 }
 
-/// The entries that a query finds, with the labels of its version.
+/// The entries that a query finds, with their marks at the version of the query.
 pub(crate) fn found(
     session: &Session,
     named: &NamedConversation,
@@ -207,7 +207,7 @@ pub(crate) fn found(
     Ok(session.recto.wait(entries_of(named.handle.inner(), query))?)
 }
 
-/// Log entries with their present labels.
+/// Log entries with their marks at the newest version.
 fn listed(
     session: &Session,
     named: &NamedConversation,
@@ -217,7 +217,7 @@ fn listed(
     Ok(with_marks(named.handle.entries(indices)?, &marks))
 }
 
-/// The part of a list that is picked.
+/// Reduces a list to the part that `pick` selects.
 fn pick_from(entries: &mut Vec<ShownEntry>, pick: &Pick) {
     let len = entries.len();
     let kept = match pick {

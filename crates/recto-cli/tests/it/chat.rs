@@ -1,4 +1,4 @@
-//! `recto chat` against a scripted provider, and what it leaves behind.
+//! `recto chat` with a scripted provider: output, requests and stored messages.
 
 use recto_cli::StreamInfo;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn each_line_is_answered_and_every_call_can_be_shown() {
     let chat = ["chat", "--for", "openai-chat", "--base-url", &url, "--model", "m"];
     let ran = stage.perform(&chat, "Hi!\n\nGood bye.\n", StreamInfo::default());
     assert_eq!((ran.code, ran.errors.as_str()), (0, ""));
-    // What a terminal would obey is escaped.
+    // Escape sequences are escaped.
     assert_eq!(ran.out, "Hello,\n\\u{1b}[31mred!\nBye.\n");
     let listed = stage.plain(&["log", "--calls"]);
     assert!(
@@ -54,7 +54,7 @@ fn each_line_is_answered_and_every_call_can_be_shown() {
     );
     for (number, received) in server.received().iter().enumerate() {
         let number = (number + 1).to_string();
-        // Exactly what went over the line.
+        // Exactly the bytes that were sent.
         let sent = stage.plain(&["show", "--call", &number]);
         assert_eq!(sent.trim_end().as_bytes(), received.body);
         let document = stage.json(&["show", "--call", &number]);
@@ -87,12 +87,12 @@ fn tools_are_programs_named_in_the_configuration() {
         body.contains(r#""temperature":0.5"#) && body.contains(r#""content":"13\n""#),
         "{body}"
     );
-    // The model is not told how a tool is run.
+    // The request does not contain the command of the tool.
     assert!(!body.contains("wc"), "{body}");
 }
 
 #[test]
-fn a_chat_that_fails_says_why_and_the_conversation_goes_on() {
+fn a_failed_chat_prints_the_reason_and_can_be_continued() {
     let server = ModelServer::playing([
         Reply::json(401, r#"{"error":{"message":"no such key"}}"#),
         says("Here I am."),
@@ -127,7 +127,7 @@ fn a_chat_that_fails_says_why_and_the_conversation_goes_on() {
 }
 
 #[test]
-fn fields_go_into_the_request_as_they_are_written() {
+fn fields_are_copied_unchanged_into_the_request() {
     let server = ModelServer::playing([says("Fine.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
@@ -159,7 +159,7 @@ fn fields_go_into_the_request_as_they_are_written() {
     assert!(refused.code != 0 && refused.errors.contains("\"a\""), "{refused:?}");
 }
 
-/// A server of the Model Context Protocol as a script: it has one tool, which says who it greets.
+/// An MCP server as a shell script. It has one tool, which returns a greeting.
 #[cfg(unix)]
 pub(crate) const GREETER: &str = r#"
 while read -r line; do
@@ -199,7 +199,7 @@ fn mcp_servers_are_named_in_the_configuration() {
     let file = with_greeter(&stage, &server);
     let ran = stage.run(&["chat", "--config", &file, "Greet Anna."]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "Done.\n"), "{ran:?}");
-    // A server that dies is a result for the model.
+    // The exit of a server is an error result for the model.
     let ran = stage.run(&["chat", "--config", &file, "Greet Bob."]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "I see.\n"), "{ran:?}");
     let body = |at: usize| String::from_utf8(server.received()[at].body.clone()).unwrap();
@@ -221,7 +221,7 @@ fn mcp_servers_are_named_in_the_configuration() {
     }
 }
 
-/// An answer that takes long enough to be stopped.
+/// A reply that is slow enough to be interrupted.
 #[cfg(unix)]
 pub(crate) fn endless() -> Reply {
     let chunks: String = (0..2_000)
@@ -234,7 +234,7 @@ pub(crate) fn endless() -> Reply {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_stops_the_answer_and_the_chat_goes_on() {
+fn ctrl_c_stops_the_answer_and_the_chat_continues() {
     let server = ModelServer::playing([
         endless(),
         calls("hall__greet", r#"{"name":"Anna"}"#),
@@ -250,7 +250,7 @@ fn ctrl_c_stops_the_answer_and_the_chat_goes_on() {
     session.wait_for("word3 ");
     session.press("\u{3}");
     session.wait_for("[cancelled]");
-    // The next prompt works, and so does the server of tools, which Ctrl-C is not for.
+    // The next prompt works, and the MCP server still runs, because Ctrl-C is not sent to it.
     session.press("And now?\r");
     session.wait_for("Here I am.");
     assert!(!session.raw().contains("word1999"), "{}", session.raw());
@@ -258,7 +258,7 @@ fn ctrl_c_stops_the_answer_and_the_chat_goes_on() {
     assert!(body.contains("Good day, Anna") && body.contains("word3"), "{body}");
     let listed = stage.plain(&["log", "--calls"]);
     assert!(listed.contains("call 1 of v") && listed.contains("cancelled"), "{listed}");
-    // Twice: the first stops the answer, the second leaves.
+    // The first Ctrl-C stops the answer, the second one ends the chat.
     session.press("Once more.\r");
     session.wait_for("word5 ");
     session.press("\u{3}");
@@ -278,7 +278,7 @@ fn ctrl_c_stops_the_answer_and_the_chat_goes_on() {
 
 #[cfg(unix)]
 #[test]
-fn the_end_of_the_input_leaves_the_chat() {
+fn the_end_of_the_input_ends_the_chat() {
     let server = ModelServer::playing([says("Bye.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
@@ -293,7 +293,7 @@ fn the_end_of_the_input_leaves_the_chat() {
 }
 
 #[test]
-fn calls_are_listed_with_costs_and_with_what_is_known_of_a_models_tokens() {
+fn calls_are_listed_with_costs_and_calibration() {
     let server = ModelServer::playing([says("One."), says("Two.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
@@ -303,7 +303,7 @@ fn calls_are_listed_with_costs_and_with_what_is_known_of_a_models_tokens() {
         stage.run(&["chat", "--for", "openai-chat", "--base-url", &url, "--model", "gpt-5", &long]);
     }
     let listed = stage.plain(&["log", "--calls"]);
-    assert!(listed.contains(" tokens per token counted here"), "{listed}");
+    assert!(listed.contains(" tokens per counted token"), "{listed}");
     assert!(listed.contains("(2 reports)") && listed.contains("14 written; $0.00"), "{listed}");
     let listed = stage.json(&["log", "--calls"]);
     assert_eq!(

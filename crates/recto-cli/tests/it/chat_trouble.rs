@@ -1,4 +1,4 @@
-//! What `recto chat` does when something goes wrong: nothing that came is lost, and it says what to do.
+//! Failures during `recto chat`: the received text is stored, and the error says what to do.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn with_tools(stage: &Stage, server: &ModelServer, tools: &Value) -> String {
     stage.file("agent.json", &configuration.to_string())
 }
 
-fn real(stage: &Stage, arguments: &[&str]) -> Command {
+fn recto(stage: &Stage, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
     command.args(arguments).env("RECTO_STORE", &stage.store).env("HOME", stage.folder.path());
     command.env("XDG_DATA_HOME", stage.folder.path());
@@ -49,7 +49,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Whether there is a process of this number, and it still runs.
+/// Whether a process with this id runs.
 fn runs(process: &str) -> bool {
     let state = Command::new("ps").args(["-o", "stat=", "-p", process]).output().unwrap();
     let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
@@ -57,13 +57,13 @@ fn runs(process: &str) -> bool {
 }
 
 #[test]
-fn a_tool_does_not_see_the_key_but_what_it_is_given() {
+fn a_tool_sees_its_configured_variables_but_not_the_key() {
     let server = ModelServer::playing([calls("env", "{}"), says("I see.")]);
     let stage = staged();
     let tool = json!({"name": "env", "description": "Says what it sees.", "command": ["env"],
         "env": {"GIVEN": "yes"}, "variables": ["LISTED"]});
     let file = with_tools(&stage, &server, &json!([tool]));
-    let mut command = real(&stage, &["chat", "--config", &file, "What do you see?"]);
+    let mut command = recto(&stage, &["chat", "--config", &file, "What do you see?"]);
     command.env("OPENAI_API_KEY", "sk-very-secret").env("LISTED", "too").env("OTHER", "hidden");
     let ran = command.output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
@@ -75,7 +75,7 @@ fn a_tool_does_not_see_the_key_but_what_it_is_given() {
 }
 
 #[test]
-fn a_tool_that_is_described_wrongly_is_named() {
+fn an_error_in_the_configuration_of_a_tool_names_the_tool() {
     let server = ModelServer::playing([]);
     let stage = staged();
     let tool = json!({"name": "t", "description": "d", "command": ["true"]});
@@ -101,7 +101,7 @@ fn a_tool_that_is_described_wrongly_is_named() {
         assert_eq!(ran.code, 2, "{ran:?}");
         assert!(ran.errors.contains(words), "{words}: {ran:?}");
     }
-    // A schema that no provider takes is refused before it is in the conversation.
+    // A schema that no provider accepts is refused before it is stored in the conversation.
     let file = with_tools(&stage, &server, &with("input_schema", json!({"type": "array"})));
     let ran = stage.run(&["chat", "--config", &file, "Hi"]);
     assert!(ran.code != 0 && ran.errors.contains("\"t\""), "{ran:?}");
@@ -111,7 +111,7 @@ fn a_tool_that_is_described_wrongly_is_named() {
 }
 
 #[test]
-fn a_tool_that_takes_too_long_is_told_with_what_it_printed() {
+fn the_result_of_a_tool_that_times_out_has_its_output() {
     let server = ModelServer::playing([calls("t", "{}"), says("I see.")]);
     let stage = staged();
     let command = ["sh", "-c", "echo begun; sleep 30"];
@@ -123,12 +123,12 @@ fn a_tool_that_takes_too_long_is_told_with_what_it_printed() {
 }
 
 #[test]
-fn what_came_is_kept_when_nobody_reads_on_or_the_program_is_ended() {
+fn a_partial_answer_is_stored_after_a_closed_pipe_or_a_signal() {
     for signal in [None, Some(("TERM", 143)), Some(("HUP", 129))] {
         let server = ModelServer::playing([endless()]);
         let stage = staged();
         let url = url(&server);
-        let mut command = real(&stage, &chat(&url, &["Tell me."]));
+        let mut command = recto(&stage, &chat(&url, &["Tell me."]));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = child.stdout.take().unwrap();
         let (mut read, mut piece) = (String::new(), [0; 64]);
@@ -157,7 +157,7 @@ fn what_came_is_kept_when_nobody_reads_on_or_the_program_is_ended() {
 }
 
 #[test]
-fn who_types_is_told_of_an_error_and_asked_again() {
+fn an_interactive_chat_prints_an_error_and_prompts_again() {
     let refuses = || Reply::json(400, r#"{"error":{"message":"not today"}}"#);
     let server = ModelServer::playing([refuses(), refuses(), says("Here I am."), says("Bye.")]);
     let stage = staged();
@@ -168,20 +168,22 @@ fn who_types_is_told_of_an_error_and_asked_again() {
     session.wait_for("not today");
     session.wait_for("press Enter to ask again");
     session.press("\r");
-    wait_until("it is told twice", || session.raw().matches("not today").count() == 2);
+    wait_until("the error is not printed twice", || {
+        session.raw().matches("not today").count() == 2
+    });
     session.press("\r");
     session.wait_for("Here I am.");
     session.press("And?\r");
     session.wait_for("Bye.");
     session.press("\u{4}");
     assert_eq!(session.end(), 0, "{}", session.raw());
-    // Asking again said nothing again.
+    // The retries added no message.
     let shown = stage.plain(&["show"]);
     assert!(shown.contains("4 messages"), "{shown}");
 }
 
 #[test]
-fn answers_before_an_error_are_told() {
+fn answers_before_an_error_are_in_the_output() {
     let refuses = Reply::json(400, r#"{"error":{"message":"not today"}}"#);
     let server = ModelServer::playing([says("One."), refuses, says("Three.")]);
     let stage = staged();
@@ -192,7 +194,7 @@ fn answers_before_an_error_are_told() {
     assert_eq!(document["error"]["code"], "upstream");
     let why = document["error"]["message"].as_str().unwrap();
     assert!(why.contains("not today") && why.contains("recto chat --again"), "{why}");
-    // The question is there, and can be asked again.
+    // The message is stored, and `--again` sends it again.
     let again = stage.run(&chat(&url, &["--again"]));
     assert_eq!((again.code, again.out.as_str()), (0, "Three.\n"), "{again:?}");
     assert!(stage.plain(&["show"]).contains("4 messages"));
@@ -201,7 +203,7 @@ fn answers_before_an_error_are_told() {
 }
 
 #[test]
-fn a_message_that_was_not_answered_can_be_taken_back() {
+fn a_message_without_an_answer_can_be_hidden() {
     let server = ModelServer::playing([Reply::json(400, r#"{"error":{"message":"no"}}"#)]);
     let stage = staged();
     let url = url(&server);
@@ -212,7 +214,7 @@ fn a_message_that_was_not_answered_can_be_taken_back() {
 }
 
 #[test]
-fn a_message_that_does_not_fit_is_not_kept_and_the_error_names_commands() {
+fn a_message_that_does_not_fit_is_not_stored_and_the_error_names_commands() {
     let server = ModelServer::playing([says("Fine.")]);
     let stage = staged();
     stage.plain(&["settings", "--token-limit", "200"]);
@@ -238,7 +240,7 @@ fn a_message_that_does_not_fit_is_not_kept_and_the_error_names_commands() {
 }
 
 #[test]
-fn waiting_a_refusal_and_a_compression_that_failed_are_told() {
+fn retries_refusals_and_failed_compressions_are_reported() {
     let busy = Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "1");
     let refusal = stream(&[
         json!({"choices": [{"delta": {"refusal": "I will not do that."}}]}),
@@ -265,7 +267,7 @@ fn waiting_a_refusal_and_a_compression_that_failed_are_told() {
 }
 
 #[test]
-fn a_call_is_shown_byte_by_byte_where_no_terminal_is() {
+fn show_call_prints_the_exact_bytes_without_a_terminal() {
     let server = ModelServer::playing([says("Fine.")]);
     let stage = staged();
     stage.plain(&chat(&url(&server), &["Hi!"]));
@@ -273,7 +275,7 @@ fn a_call_is_shown_byte_by_byte_where_no_terminal_is() {
 }
 
 #[test]
-fn a_server_of_tools_that_does_not_end_is_killed_when_the_chat_is_left() {
+fn an_mcp_server_that_ignores_sigterm_is_killed_when_the_chat_ends() {
     let server = ModelServer::playing([]);
     let stage = staged();
     let script =
@@ -295,8 +297,8 @@ fn a_server_of_tools_that_does_not_end_is_killed_when_the_chat_is_left() {
     }
 }
 
-/// A command as another user than the superuser, who may read everything. `/tmp` folders of tests belong
-/// to the user who runs the tests, so they are opened for all.
+/// Runs a command as an unprivileged user, because the superuser may read the memory of every process. The
+/// temporary folder of the test belongs to the user that runs the tests, so it is opened for all users.
 #[cfg(target_os = "linux")]
 fn as_plain_user(mut command: Command, stage: &Stage) -> Command {
     use std::os::unix::fs::PermissionsExt as _;
@@ -334,7 +336,7 @@ fn a_program_cannot_read_the_key_of_the_process_that_started_it() {
         "tools": [tool], "mcpServers": {"hall": {"command": "sh", "args": [script]}}});
     let file = stage.file("agent.json", &configuration.to_string());
     let mut command =
-        as_plain_user(real(&stage, &["chat", "--config", &file, "What do you see?"]), &stage);
+        as_plain_user(recto(&stage, &["chat", "--config", &file, "What do you see?"]), &stage);
     let ran = command.env("OPENAI_API_KEY", "sk-very-secret").output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     let received = server.received();
@@ -346,7 +348,7 @@ fn a_program_cannot_read_the_key_of_the_process_that_started_it() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn descendants_that_leave_their_group_end_with_the_chat() {
+fn descendants_in_other_process_groups_are_killed_when_the_chat_ends() {
     let server = ModelServer::playing([calls("t", "{}"), says("Started.")]);
     let stage = staged();
     let (of_server, of_tool) = (stage.file("server", ""), stage.file("tool", ""));
@@ -362,7 +364,7 @@ fn descendants_that_leave_their_group_end_with_the_chat() {
     session.press("Go!\r");
     session.wait_for("Started.");
     let id = |file: &str| std::fs::read_to_string(file).unwrap().trim().to_owned();
-    wait_until("they start", || !id(&of_server).is_empty() && !id(&of_tool).is_empty());
+    wait_until("they do not start", || !id(&of_server).is_empty() && !id(&of_tool).is_empty());
     let ids = [id(&of_server), id(&of_tool)];
     assert!(ids.iter().all(|id| runs(id)), "{ids:?}");
     session.press("\u{4}");
@@ -373,7 +375,7 @@ fn descendants_that_leave_their_group_end_with_the_chat() {
 #[test]
 fn a_key_is_sent_over_plain_http_to_another_machine_only_if_that_is_allowed() {
     let stage = staged();
-    let mut command = real(&stage, &chat("http://192.0.2.1:9/v1", &["Hi"]));
+    let mut command = recto(&stage, &chat("http://192.0.2.1:9/v1", &["Hi"]));
     let ran = command.env("OPENAI_API_KEY", "sk-very-secret").output().unwrap();
     let errors = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(2), "{errors}");
@@ -384,14 +386,14 @@ fn a_key_is_sent_over_plain_http_to_another_machine_only_if_that_is_allowed() {
     let configuration = json!({"provider": "openai-chat", "model": "m",
         "baseUrl": "http://127.0.0.1:9/v1", "mcpServers": servers});
     let file = stage.file("agent.json", &configuration.to_string());
-    let mut command = real(&stage, &["chat", "--config", &file, "Hi"]);
+    let mut command = recto(&stage, &["chat", "--config", &file, "Hi"]);
     let ran = command.env("OPENAI_API_KEY", "sk-very-secret").output().unwrap();
     let errors = String::from_utf8(ran.stderr).unwrap();
     assert!(!ran.status.success() && errors.contains("plain HTTP"), "{errors}");
 }
 
 #[test]
-fn a_missing_key_is_named_before_anything_is_sent_or_kept() {
+fn a_missing_key_is_reported_before_anything_is_sent_or_stored() {
     let stage = staged();
     for (provider, variable) in [
         ("anthropic", "ANTHROPIC_API_KEY"),
@@ -406,7 +408,7 @@ fn a_missing_key_is_named_before_anything_is_sent_or_kept() {
 }
 
 #[test]
-fn a_chat_without_tools_keeps_those_of_the_conversation() {
+fn a_chat_without_configured_tools_keeps_the_tools_of_the_conversation() {
     let server = ModelServer::playing([calls("ls", "{}"), says("I cannot.")]);
     let stage = Stage::new();
     let tools = stage.file("tools.json", r#"[{"name":"ls","description":"Lists."}]"#);

@@ -3,20 +3,20 @@ use std::process::Stdio;
 use crate::{printed, recto, run};
 
 #[test]
-fn unknown_commands_and_arguments_exit_with_2_and_say_what_is_known() {
+fn unknown_commands_and_arguments_exit_with_2_and_print_usage() {
     for arguments in [&["demonstrate"][..], &["demo", "--yaml"], &["completions", "cmd.com"], &[]] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(complaint.contains("--help") || complaint.contains("Usage"), "{complaint}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("--help") || errors.contains("Usage"), "{errors}");
     }
-    let complaint = run(&["demos"]).stderr;
-    assert!(String::from_utf8_lossy(&complaint).contains("'demo'"));
+    let errors = run(&["demos"]).stderr;
+    assert!(String::from_utf8_lossy(&errors).contains("'demo'"));
 }
 
 #[test]
-fn help_names_every_command_and_version_is_the_package_s() {
+fn help_lists_every_command_and_version_prints_the_package_version() {
     insta::assert_snapshot!(printed(&mut recto(&["--help"])));
     let version = concat!("recto ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(printed(&mut recto(&["--version"])), version);
@@ -32,7 +32,7 @@ fn completions_are_printed_for_every_shell() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_output_pipe_is_not_a_failure() {
     for arguments in [&["demo"][..], &["demo", "--json"], &["completions", "bash"]] {
         let mut command = recto(arguments);
         let mut child =

@@ -1,4 +1,4 @@
-//! What every command prints, on a terminal and into a pipe.
+//! The output of every command, on a terminal and in a pipe.
 
 use serde_json::json;
 
@@ -24,8 +24,8 @@ pub(crate) fn shop() -> Stage {
     stage
 }
 
-/// Versions 2 to 8: a cut that was taken back, a summary, and a trial that was thrown away.
-pub(crate) fn worked_on(stage: &Stage) {
+/// Makes versions 2 to 8: a DELETE that is undone, a summary, and a batch that is rolled back.
+pub(crate) fn apply_changes(stage: &Stage) {
     for command in [
         &["delete", "2"][..],
         &["undo"],
@@ -46,10 +46,10 @@ pub(crate) fn worked_on(stage: &Stage) {
     }
 }
 
-/// Replaces what differs from run to run: times of versions, ids and links.
-pub(crate) fn steady(text: &str, stage: &Stage) -> String {
+/// Replaces texts that differ between runs: times of versions, ids and hashes.
+pub(crate) fn normalized(text: &str, stage: &Stage) -> String {
     let text = text.replace(&stage.folder.path().display().to_string(), "FOLDER");
-    let mut steady = String::new();
+    let mut normalized = String::new();
     let mut rest = &*text;
     while let Some(first) = rest.chars().next() {
         let is_hex = |text: &str| text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
@@ -57,38 +57,38 @@ pub(crate) fn steady(text: &str, stage: &Stage) -> String {
             rest.get(..len).filter(|_| !rest[len..].starts_with(|c: char| c.is_ascii_hexdigit()))
         };
         if bounded(64).is_some_and(|text| is_hex(text) && !text.contains('-')) {
-            steady.push_str("HASH");
+            normalized.push_str("HASH");
             rest = &rest[64..];
         } else if bounded(36).is_some_and(|text| is_hex(text) && text.matches('-').count() == 4) {
-            steady.push_str("ID");
+            normalized.push_str("ID");
             rest = &rest[36..];
         } else if bounded(16)
             .is_some_and(|text| shape(text) == "9999-99-99 99:99" && !text.starts_with("1970"))
         {
-            steady.push_str("YYYY-MM-DD HH:MM");
+            normalized.push_str("YYYY-MM-DD HH:MM");
             rest = &rest[16..];
         } else if rest.get(..10).is_some_and(|text| shape(text) == "9999-99-99")
             && rest[10..].starts_with(" …")
         {
             // Cut at the edge of the terminal.
-            steady.push_str("YYYY-MM-DD");
+            normalized.push_str("YYYY-MM-DD");
             rest = &rest[10..];
         } else if bounded(13).is_some_and(|text| shape(text) == "9999999999999") {
-            steady.push_str("TIME");
+            normalized.push_str("TIME");
             rest = &rest[13..];
         } else {
-            steady.push(first);
+            normalized.push(first);
             rest = &rest[first.len_utf8()..];
         }
     }
-    steady
+    normalized
 }
 
 fn shape(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
 }
 
-/// Both forms of what a command prints, the terminal's with its escapes spelt out.
+/// The output of a command in a pipe and on a terminal, with visible escape characters.
 fn both(stage: &Stage, arguments: &[&str]) -> String {
     let plain = stage.plain(arguments);
     let terminal = stage.terminal(arguments);
@@ -104,62 +104,62 @@ fn both(stage: &Stage, arguments: &[&str]) -> String {
         arguments.join(" "),
         terminal.replace('\u{1b}', "␛")
     );
-    steady(&text, stage)
+    normalized(&text, stage)
 }
 
-macro_rules! looks {
+macro_rules! reads {
     ($($name:ident: $($argument:expr),*;)*) => {
         $(#[test]
         fn $name() {
             let stage = shop();
-            worked_on(&stage);
+            apply_changes(&stage);
             insta::assert_snapshot!(both(&stage, &[$($argument),*]));
         })*
     };
 }
 
-looks! {
-    list_names_every_conversation: "list";
-    info_tells_the_figures: "info";
-    settings_tell_how_it_is_set_up: "settings";
+reads! {
+    list_shows_every_conversation: "list";
+    info_shows_the_sizes: "info";
+    settings_are_shown: "settings";
     show_lists_what_the_model_reads: "show";
     show_all_lists_hidden_messages_too: "show", "--all";
     show_full_prints_whole_messages: "show", "--full", "--role", "user";
-    show_at_a_version_is_what_it_read_then: "show", "--at", "v2";
-    show_highlights_what_was_looked_for: "show", "--all", "--contains", "release";
+    show_at_a_version_shows_its_view: "show", "--at", "v2";
+    show_highlights_the_searched_text: "show", "--all", "--contains", "release";
     log_draws_batches_and_branches: "log";
     log_can_be_short: "log", "-n", "2";
     diff_shows_both_sides: "diff", "1", "now";
-    blame_tells_why: "blame", "2";
+    blame_shows_the_reason: "blame", "2";
     tokens_show_where_the_budget_goes: "tokens", "--largest", "2";
-    tokens_of_a_version_are_what_it_was_then: "tokens", "--at", "1", "--largest", "1";
+    tokens_at_a_version_are_those_of_its_view: "tokens", "--at", "1", "--largest", "1";
     grep_finds_texts: "grep", "eu-1", "--all";
     grep_finds_texts_in_any_case: "grep", "-i", "ERROR", "--at", "v1";
     grep_everywhere_finds_words: "grep", "--everywhere", "gateway release";
     timeline_plots_tokens: "timeline";
     markmap_shows_entries_and_batches: "markmap";
-    markmap_of_a_version_is_what_it_was_then: "markmap", "--at", "now-2";
+    markmap_at_a_version_is_that_of_its_view: "markmap", "--at", "now-2";
     snapshot_shows_a_batch: "snapshot", "0";
     verify_reads_everything: "verify";
     a_dry_run_shows_the_difference_and_the_cache: "fit", "--max-tokens", "80", "--drop-system", "--dry-run";
-    a_prune_can_be_looked_at_first: "prune", "--keep-versions", "1", "--dry-run";
-    an_erasure_can_be_looked_at_first: "erase", "1", "3", "--dry-run", "--for", "openai-chat";
-    a_removal_can_be_looked_at_first: "remove", "shop", "--dry-run";
-    a_new_name_can_be_looked_at_first: "rename", "shop", "store", "--dry-run";
-    settings_can_be_looked_at_first: "settings", "--no-tools", "--token-limit", "900", "--dry-run";
+    a_dry_run_of_a_prune_changes_nothing: "prune", "--keep-versions", "1", "--dry-run";
+    a_dry_run_of_an_erasure_changes_nothing: "erase", "1", "3", "--dry-run", "--for", "openai-chat";
+    a_dry_run_of_a_removal_changes_nothing: "remove", "shop", "--dry-run";
+    a_dry_run_of_a_rename_changes_nothing: "rename", "shop", "store", "--dry-run";
+    a_dry_run_of_settings_changes_nothing: "settings", "--no-tools", "--token-limit", "900", "--dry-run";
 }
 
-/// What a command prints that can be done once.
-macro_rules! deeds {
+/// Tests of commands that change the store, so each form of the output needs its own store.
+macro_rules! changes {
     ($($name:ident: $($argument:expr),*;)*) => {
         $(#[test]
         fn $name() {
             let (stage, other) = (shop(), shop());
-            worked_on(&stage);
-            worked_on(&other);
+            apply_changes(&stage);
+            apply_changes(&other);
             let arguments = &[$($argument),*];
-            let plain = steady(&stage.plain(arguments), &stage);
-            let terminal = steady(&other.terminal(arguments), &other).replace('\u{1b}', "␛");
+            let plain = normalized(&stage.plain(arguments), &stage);
+            let terminal = normalized(&other.terminal(arguments), &other).replace('\u{1b}', "␛");
             let command = arguments.join(" ");
             insta::assert_snapshot!(
                 format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}"));
@@ -167,32 +167,32 @@ macro_rules! deeds {
     };
 }
 
-deeds! {
+changes! {
     new_creates: "new", "other", "--counter", "approx";
     rename_renames: "rename", "shop", "store";
     remove_removes: "remove", "shop", "--yes";
     fork_forks: "fork", "what-if", "--at", "now-4";
     append_adds: "append", "--text", "Well?";
-    insert_adds_at_a_place: "insert", "--position", "0", "--role", "system", "--text", "Be brief.";
-    replace_puts_one_in_the_place_of_another: "replace", "--position", "2", "--role", "assistant", "--text", "Yes.";
+    insert_adds_at_a_position: "insert", "--position", "0", "--role", "system", "--text", "Be brief.";
+    replace_replaces: "replace", "--position", "2", "--role", "assistant", "--text", "Yes.";
     delete_hides: "delete", "5";
     compress_hides_behind_a_summary: "compress", "0", "5", "--summary", "All is well.";
-    truncate_keeps_a_stretch: "truncate", "--keep-last", "1";
+    truncate_keeps_a_range: "truncate", "--keep-last", "1";
     filter_keeps_what_matches: "filter", "--role", "system";
     clear_keeps_system_messages: "clear";
-    restore_brings_back: "restore", "2-3";
+    restore_shows_again: "restore", "2-3";
     fit_keeps_what_fits: "fit", "--max-tokens", "80", "--drop-system";
     arrange_shows_exactly_these: "arrange", "5", "1";
-    fit_may_find_nothing_to_do: "fit", "--max-tokens", "5000";
+    fit_of_a_view_that_fits_changes_nothing: "fit", "--max-tokens", "5000";
     batch_start_opens: "batch", "start";
-    batch_end_goes_back: "batch", "end", "0";
-    rollback_goes_back: "rollback", "--to-version", "1";
-    undo_takes_back: "undo";
+    batch_end_returns_to_a_batch: "batch", "end", "0";
+    rollback_returns_to_a_version: "rollback", "--to-version", "1";
+    undo_reverts: "undo";
     mark_labels: "mark", "important", "0", "5";
-    unmark_takes_off: "unmark", "pinned", "1";
+    unmark_removes_the_mark: "unmark", "pinned", "1";
     pin_keeps_visible: "pin", "0";
-    unpin_takes_it_off: "unpin", "1";
-    prune_drops: "prune", "--keep-versions", "1", "--yes";
+    unpin_removes_the_pin: "unpin", "1";
+    prune_overwrites: "prune", "--keep-versions", "1", "--yes";
     erase_overwrites: "erase", "3", "--yes";
 }
 
@@ -209,7 +209,7 @@ fn backups_are_made_and_restored() {
         fresh.plain(&["restore-backup", &file]),
         "1 conversation with 6 messages restored\n"
     );
-    // The second time, everything is there.
+    // The second restore finds every conversation already restored.
     let again = fresh.json(&["restore-backup", &file]);
     assert_eq!((&again["conversations"], &again["alreadyThere"]), (&json!(0), &json!(1)));
     // Another conversation of the same name.
@@ -224,7 +224,7 @@ fn backups_are_made_and_restored() {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_and_what_to_do() {
+fn doctor_reports_problems_and_advice() {
     let stage = shop();
     let well = stage.plain(&["doctor"]);
     for line in ["no row is damaged", "1 conversation, 6 messages", "(RECTO_STORE)"] {
@@ -234,7 +234,7 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
     assert!(stage.plain(&["doctor"]).contains("! conversation shop: #3 these tool results"));
     let file = stage.folder.path().join("talks.db");
     let mut bytes = std::fs::read(&file).unwrap();
-    // One bit in every page but the first.
+    // Flips one bit in every page except the first.
     for page in bytes.chunks_mut(4096).skip(1) {
         page[4_090] ^= 4;
     }
@@ -349,9 +349,9 @@ fn files_with_messages_are_private() {
 }
 
 #[test]
-fn a_timeline_becomes_a_picture() {
+fn a_timeline_is_written_as_svg() {
     let stage = shop();
-    worked_on(&stage);
+    apply_changes(&stage);
     let file = stage.folder.path().join("budget.svg").display().to_string();
     assert_eq!(stage.plain(&["timeline", "--svg", &file]), format!("9 versions drawn in {file}\n"));
     let svg = std::fs::read_to_string(&file).unwrap();

@@ -24,7 +24,7 @@ fn colours_are_only_for_terminals_and_change_no_text() {
     let coloured = printed(recto(&["demo"]).env("CLICOLOR_FORCE", "1"));
     assert!(coloured.contains('\u{1b}'));
     assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
-    // NO_COLOR has the last word.
+    // NO_COLOR overrides CLICOLOR_FORCE.
     let refused = printed(recto(&["demo"]).env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1"));
     assert_eq!(refused, plain);
 }
@@ -47,13 +47,13 @@ fn the_document_has_a_step_for_each_version() {
         assert_eq!(step["view"].as_array().unwrap().len(), version["messages"]);
     }
     let operations: Vec<_> = steps.iter().map(|step| step["operation"].as_str().unwrap()).collect();
-    let told =
+    let expected =
         ["APPEND", "FIT", "UNDO", "COMPRESS", "BATCH_START", "APPEND", "ROLLBACK", "RESTORE"];
-    assert_eq!(operations, told);
+    assert_eq!(operations, expected);
 }
 
 #[test]
-fn what_the_page_claims_is_true() {
+fn the_claims_of_the_page_match_the_document() {
     let document = document();
     let steps = document["steps"].as_array().unwrap();
     let view_after = |version: usize| &steps[version - 1]["view"];
@@ -66,7 +66,7 @@ fn what_the_page_claims_is_true() {
     // Both cuts are within the budget, but only the plain one tears an exchange.
     assert_eq!(document["plainCut"]["warnings"][0]["code"], "torn_result");
     assert_eq!(steps[1]["result"]["warnings"], Value::Array(Vec::new()));
-    // FIT had room for the torn result: it left it out because its call did not fit.
+    // The torn result alone would fit into the budget. FIT hid it because its call did not fit.
     let torn = &document["plainCut"]["warnings"][0]["indices"];
     let budget = steps[1]["description"].as_str().unwrap();
     let budget: u64 = budget.split(' ').nth(2).unwrap().parse().unwrap();
@@ -74,12 +74,12 @@ fn what_the_page_claims_is_true() {
     assert!(!fitted.contains(&torn[0]));
     assert!(tokens(view_after(2)) + tokens(torn) <= budget);
 
-    // UNDO and ROLLBACK bring back what was there, and the log has forgotten nothing.
+    // UNDO and ROLLBACK restore the earlier views, and the log has every message.
     assert_eq!(view_after(3), view_after(1));
     assert_eq!(view_after(7), view_after(4));
     assert_eq!(document["log"].as_array().unwrap().len(), 13);
 
-    // The rule was hidden by COMPRESS when the agent broke it, and is back in the end.
+    // COMPRESS had hidden the rule when the agent broke it, and the last version shows it again.
     let history = document["blame"]["history"].as_array().unwrap();
     let effects: Vec<_> = history.iter().map(|blame| blame["effect"].as_str().unwrap()).collect();
     assert_eq!(effects, ["added", "hidden", "shown", "hidden", "shown"]);

@@ -1,29 +1,29 @@
-//! What commands print that need more than arguments, and that no command is left out.
+//! The output of commands that need files or input, and a check that every command has a snapshot.
 
 use std::collections::BTreeSet;
 
 use recto_cli::StreamInfo;
 use serde_json::json;
 
-use crate::commands::{shop, steady, worked_on};
+use crate::commands::{apply_changes, normalized, shop};
 use crate::stage::{Ran, Stage};
 
 const TERMINAL: StreamInfo = StreamInfo { size: Some((80, 10_000)), colours: true };
 
-/// Both forms of what a command prints, each on a stage of its own.
+/// The output of a command in a pipe and on a terminal, each with its own store.
 fn twice(command: &str, perform: impl Fn(&Stage, StreamInfo) -> Ran) -> String {
     let shown = |screen: StreamInfo| {
         let stage = shop();
-        worked_on(&stage);
+        apply_changes(&stage);
         let ran = perform(&stage, screen);
         assert_eq!((ran.code, &*ran.errors), (0, ""), "{command}: {}", ran.out);
-        steady(&ran.out, &stage).replace('\u{1b}', "␛")
+        normalized(&ran.out, &stage).replace('\u{1b}', "␛")
     };
     let (plain, terminal) = (shown(StreamInfo::default()), shown(TERMINAL));
     format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}")
 }
 
-/// Numbers in front of these words differ from machine to machine.
+/// The numbers before these words differ between machines.
 fn without_sizes(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let is_size = |at: usize| words.get(at + 1).is_some_and(|next| next.starts_with("kB"));
@@ -32,7 +32,7 @@ fn without_sizes(text: &str) -> String {
 }
 
 #[test]
-fn redo_puts_back() {
+fn redo_repeats_the_request() {
     insta::assert_snapshot!(twice("redo", |stage, screen| {
         stage.plain(&["delete", "5"]);
         stage.plain(&["undo"]);
@@ -41,7 +41,7 @@ fn redo_puts_back() {
 }
 
 #[test]
-fn apply_takes_operations() {
+fn apply_applies_operations() {
     let operations = json!([
         { "operation": "DELETE", "indices": [5] },
         { "operation": "truncate", "truncate": { "keepLast": 2 } },
@@ -61,7 +61,7 @@ fn backup_copies_everything() {
 }
 
 #[test]
-fn restore_backup_brings_everything_back() {
+fn restore_backup_restores_everything() {
     insta::assert_snapshot!(twice("restore-backup monday.db", |stage, screen| {
         let file = stage.folder.path().join("monday.db").display().to_string();
         stage.plain(&["backup", &file]);
@@ -83,7 +83,7 @@ fn salvage_copies_what_can_be_read() {
 }
 
 #[test]
-fn doctor_tells_what_is_well() {
+fn doctor_lists_the_checks() {
     let shown = twice("doctor", |stage, screen| {
         stage.plain(&["delete", "0"]);
         stage.plain(&["restore", "3"]);
@@ -99,7 +99,7 @@ fn doctor_tells_what_is_well() {
 }
 
 #[test]
-fn exec_answers_lines() {
+fn exec_executes_requests() {
     let lines = [
         json!({ "conversation": "shop", "ask": { "last": 1 } }).to_string(),
         "{".to_owned(),
@@ -111,7 +111,7 @@ fn exec_answers_lines() {
 }
 
 #[test]
-fn completions_begin_as_the_shell_wants_it() {
+fn completions_are_a_script_of_the_shell() {
     let shown = twice("completions fish", |stage, screen| {
         let mut ran = stage.perform(&["completions", "fish"], "", screen);
         ran.out = ran.out.lines().take(3).map(|line| format!("{line}\n")).collect();
@@ -121,12 +121,12 @@ fn completions_begin_as_the_shell_wants_it() {
 }
 
 #[test]
-fn demo_shows_what_recto_is_for() {
+fn demo_prints_the_scenario() {
     insta::assert_snapshot!(twice("demo", |stage, screen| stage.perform(&["demo"], "", screen)));
 }
 
 #[test]
-fn every_command_has_a_snapshot_of_what_it_prints_on_a_terminal_and_elsewhere() {
+fn every_command_has_a_snapshot_in_a_pipe_and_on_a_terminal() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/snapshots");
     let mut shown: BTreeSet<(String, bool)> = BTreeSet::new();
     for file in std::fs::read_dir(folder).unwrap() {
@@ -137,7 +137,7 @@ fn every_command_has_a_snapshot_of_what_it_prints_on_a_terminal_and_elsewhere() 
         }
     }
     for command in crate::rules::commands() {
-        // It needs a model: `chat.rs` lets one answer.
+        // `chat` needs a model: `chat.rs` tests it with a scripted one.
         if command == "chat" {
             continue;
         }

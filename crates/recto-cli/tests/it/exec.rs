@@ -1,4 +1,4 @@
-//! `recto exec`: the conformance cases on every store, and what it promises beside them.
+//! `recto exec`: the conformance cases on every store, errors, long lines and buffering.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -10,8 +10,8 @@ use testkit::conformance::{Expect, ExpectedOutcome, Kind, all_cases, comparable_
 use crate::recto;
 use crate::stage::Stage;
 
-/// Runs all cases through one `exec`, and compares every answer.
-fn every_case_is_answered_as_the_contract_says(stage: &Stage) {
+/// Runs all cases through one `exec`, and compares every response.
+fn check_all_cases(stage: &Stage) {
     let cases = all_cases();
     let mut requests = Vec::new();
     for (number, case) in cases.iter().enumerate() {
@@ -92,19 +92,19 @@ fn indices(answer: &Value) -> Vec<usize> {
 
 #[test]
 fn conformance_in_memory() {
-    every_case_is_answered_as_the_contract_says(&Stage::over("memory:"));
+    check_all_cases(&Stage::over("memory:"));
 }
 
 #[test]
 fn conformance_in_sqlite() {
-    every_case_is_answered_as_the_contract_says(&Stage::new());
+    check_all_cases(&Stage::new());
 }
 
 #[cfg(unix)]
 #[test]
 fn conformance_in_postgres() {
     let address = testserver::PostgresServer::shared().database();
-    every_case_is_answered_as_the_contract_says(&Stage::over(address));
+    check_all_cases(&Stage::over(address));
 }
 
 fn say(text: &str) -> Value {
@@ -112,7 +112,7 @@ fn say(text: &str) -> Value {
 }
 
 #[test]
-fn a_bad_line_is_answered_with_its_number_and_the_next_one_goes_on() {
+fn an_error_has_the_number_of_its_line_and_the_next_line_is_executed() {
     let stage = Stage::over("memory:");
     let lines = [
         "",
@@ -169,7 +169,7 @@ fn a_bad_line_is_answered_with_its_number_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_too_large_and_the_next_one_goes_on() {
+fn a_line_above_the_limit_is_too_large_and_the_next_line_is_executed() {
     let limit = 64 << 20;
     let lines = [" ".repeat(limit + 7), json!({ "create": "a" }).to_string(), " ".repeat(limit)];
     let stage = Stage::over("memory:");
@@ -182,11 +182,11 @@ fn a_line_that_is_too_long_is_too_large_and_the_next_one_goes_on() {
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("67108871") && message.contains("67108864"), "{message}");
     assert_eq!(answers[1]["version"], 0);
-    assert_eq!(answers[2]["error"]["code"], "invalid_json", "it is as long as it may be");
+    assert_eq!(answers[2]["error"]["code"], "invalid_json", "a line of exactly the limit is read");
 }
 
 #[test]
-fn an_answer_is_there_before_the_next_request_is_sent() {
+fn a_response_is_flushed_before_the_next_request_is_read() {
     let mut child = recto(&["exec", "--store", "memory:"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -210,7 +210,7 @@ fn an_answer_is_there_before_the_next_request_is_sent() {
 }
 
 #[test]
-fn everything_that_can_be_asked_of_a_conversation_is_answered() {
+fn requests_about_a_conversation_have_responses_in_order() {
     let stage = Stage::over("memory:");
     let of = |what: &str, value: Value| json!({ "conversation": "a", what: value });
     let odd = json!({ "role": "user", "content": "x", "index": 99, "position": "\n", "more": 1 });
@@ -240,7 +240,7 @@ fn everything_that_can_be_asked_of_a_conversation_is_answered() {
     assert_eq!(messages[0]["message"]["content"], "Tools:\n- ls: lists");
     assert_eq!((&messages[1]["index"], messages[1].get("position")), (&json!(1), None));
     assert_eq!((&messages[2]["index"], &messages[2]["position"]), (&json!(2), &json!(1)));
-    // The message comes back whole, with an `index` of its own.
+    // The message is returned whole, with its own field `index`.
     let last = &messages[4];
     assert_eq!((&last["index"], &last["position"], &last["message"]), (&json!(4), &json!(3), &odd));
     assert_eq!(answers[8]["messageCount"], 3);
@@ -250,7 +250,7 @@ fn everything_that_can_be_asked_of_a_conversation_is_answered() {
 }
 
 #[test]
-fn a_message_comes_back_as_it_came_on_one_line() {
+fn a_message_is_returned_unchanged_on_one_line() {
     let stage = Stage::over("memory:");
     let message = r#"{ "content" : "a\u000Ab\ud800" , "role":"user", "n": 1e400, "big": 123456789012345678901234567890}"#;
     let input = format!(
@@ -290,7 +290,7 @@ fn the_schema_of_all_requests_is_printed() {
 }
 
 #[test]
-fn a_search_needs_no_index_in_memory() {
+fn a_store_in_memory_is_searched_without_an_index() {
     let answers = Stage::over("memory:").exec(&[
         json!({ "create": "a", "messages": [{ "role": "user", "content": "the gateway" }] }),
         json!({ "search": "gateway" }),

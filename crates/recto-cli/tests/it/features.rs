@@ -1,4 +1,4 @@
-//! A build without a feature says what is missing when it is used.
+//! A command that needs a missing feature fails with an error that names the feature.
 
 #[cfg(not(feature = "chat"))]
 #[test]

@@ -1,4 +1,4 @@
-//! What a new user tries: names, numbers, options and questions that must have a useful answer.
+//! Names, numbers, options and commands that a new user tries: they work, or the error names the correct form.
 
 use recto_cli::StreamInfo;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::commands::shop;
 use crate::stage::Stage;
 
 #[test]
-fn no_request_makes_a_conversation_that_another_name_means() {
+fn no_request_creates_a_conversation_whose_name_has_another_meaning() {
     let stage = Stage::new();
     stage.plain(&["new", "keep"]);
     stage.plain(&["append", "--text", "important"]);
@@ -29,7 +29,7 @@ fn no_request_makes_a_conversation_that_another_name_means() {
 }
 
 #[test]
-fn a_transcript_that_is_named_by_an_id_is_imported_under_a_longer_name() {
+fn a_transcript_whose_file_name_is_an_id_is_imported_under_a_longer_name() {
     let stage = Stage::new();
     let transcript = r#"[{"role":"user","content":"2 + 2?"}]"#;
     let file = stage.file("0199f3a2-7c1e-7d44-9a5b-3f0e8c2d1b6a.json", transcript);
@@ -39,7 +39,7 @@ fn a_transcript_that_is_named_by_an_id_is_imported_under_a_longer_name() {
 }
 
 #[test]
-fn a_batch_ends_where_it_began_and_edits_before_it_stay() {
+fn batch_end_restores_the_view_at_batch_start_and_keeps_earlier_edits() {
     let stage = Stage::new();
     stage.plain(&["new", "b1", "--counter", "approx"]);
     stage.plain(&["append", "--text", "q1"]);
@@ -88,7 +88,7 @@ fn help_of_truncate_lists_the_steps_in_the_order_in_which_they_apply() {
     let order =
         ["--role", "--keep-first", "--keep-last", "--remove-first", "--remove-last", "--range"];
     assert!(order.map(at).is_sorted(), "{help}");
-    // The role first: two of the six messages are of the user.
+    // The role is applied first: two of the six messages have the role user.
     let stage = shop();
     stage.plain(&["truncate", "--keep-last", "3", "--role", "user"]);
     assert_eq!(stage.json(&["show"])["messages"].as_array().unwrap().len(), 2);
@@ -143,7 +143,7 @@ fn lists_have_headings() {
 }
 
 #[test]
-fn lines_in_a_pipe_are_cut_at_a_hundred_columns_unless_they_are_wanted_in_full() {
+fn lines_in_a_pipe_are_cut_at_a_hundred_columns_without_the_option_full() {
     let stage = Stage::new();
     stage.plain(&["new", "long"]);
     let text = "word ".repeat(5_000);
@@ -191,7 +191,7 @@ fn hidden_messages_are_listed_with_the_version_and_the_reason_that_hid_them() {
 }
 
 #[test]
-fn several_entries_are_explained_at_once() {
+fn blame_accepts_several_entries() {
     let stage = shop();
     stage.plain(&["delete", "2-3"]);
     let shown = stage.plain(&["blame", "1-2", "5"]);
@@ -263,7 +263,7 @@ fn repairs_of_a_request_are_grouped_and_can_be_omitted() {
 }
 
 #[test]
-fn names_that_users_try_work_or_lead_to_the_right_one() {
+fn likely_names_are_accepted_or_the_error_has_the_correct_name() {
     let stage = shop();
     stage.plain(&["pin", "1"]);
     assert_eq!(stage.run(&["delete", "1"]).code, 1, "it is pinned");
@@ -286,7 +286,7 @@ fn names_that_users_try_work_or_lead_to_the_right_one() {
 }
 
 #[test]
-fn usage_errors_have_the_colours_that_are_asked_for() {
+fn usage_errors_follow_the_option_color() {
     let stage = Stage::new();
     let screen = StreamInfo { size: Some((80, 24)), colours: true };
     let plain = StreamInfo { size: Some((80, 24)), colours: false };
@@ -302,7 +302,7 @@ fn usage_errors_have_the_colours_that_are_asked_for() {
     // NO_COLOR switches off the colours of the stream.
     assert!(!errors(&["nonsense"], plain).contains('\u{1b}'));
     assert!(errors(&["nonsense", "--color", "always"], plain).contains('\u{1b}'));
-    // Behind `--` is no option.
+    // Arguments after `--` are not options.
     assert!(errors(&["nonsense", "--", "--color=never"], screen).contains('\u{1b}'));
 }
 

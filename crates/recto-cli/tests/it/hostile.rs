@@ -1,4 +1,4 @@
-//! Hostile texts in every place that is printed: none of them is obeyed by a terminal.
+//! Hostile texts in all printed fields: no escape sequence in them reaches the terminal.
 
 use recto_cli::StreamInfo;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::emulator;
 use crate::stage::Stage;
 
-/// What follows the escape character in sequences that a terminal obeys.
+/// Escape sequences of terminals, without the escape character.
 const SEQUENCES: &[&str] = &[
     "[2J",
     "[3J",
@@ -151,9 +151,9 @@ pub(crate) fn texts() -> Vec<String> {
     texts
 }
 
-/// Tests that nothing but our own colours and line ends is in what a terminal gets, and that a
-/// terminal that gets it shows every line where it belongs.
-fn assert_tame(printed: &str, what: &str) {
+/// Checks that the output contains no control characters except the colours and line breaks of `recto`, and
+/// that a terminal is in its initial state after it.
+fn assert_no_escapes(printed: &str, what: &str) {
     let mut rest = printed;
     while let Some(at) = rest.find(|c: char| c != '\n' && (c.is_control() || is_bidi(c))) {
         let found = &rest[at..];
@@ -162,10 +162,10 @@ fn assert_tame(printed: &str, what: &str) {
             behind[end..].strip_prefix('m')
         });
         let escape: String = found.chars().take(12).collect();
-        rest = colour.unwrap_or_else(|| panic!("{what} lets {escape:?} through"));
+        rest = colour.unwrap_or_else(|| panic!("the output of {what} contains {escape:?}"));
     }
     let lines = printed.lines().count();
-    // Wrapping lines may take more rows than one.
+    // A line that wraps takes several rows.
     let rows = lines + printed.len() / 80 + 10;
     let mut terminal = emulator(u16::try_from(rows).unwrap_or(u16::MAX));
     terminal.process(printed.replace('\n', "\r\n").as_bytes());
@@ -181,12 +181,12 @@ fn is_bidi(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A conversation in which every text stands wherever a text can stand.
-fn haunted() -> Stage {
+/// A conversation with each hostile text as message, tool name, input, mark and reason.
+fn hostile_conversation() -> Stage {
     let stage = Stage::new();
     let texts = texts();
-    let mut requests = vec![json!({ "create": "haunted", "settings": { "counter": "approx" } })];
-    let apply = |op: Value| json!({ "conversation": "haunted", "op": op });
+    let mut requests = vec![json!({ "create": "hostile", "settings": { "counter": "approx" } })];
+    let apply = |op: Value| json!({ "conversation": "hostile", "op": op });
     let messages: Vec<Value> =
         texts.iter().map(|text| json!({ "role": "user", "content": text })).collect();
     requests.push(apply(json!({ "operation": "APPEND", "messages": messages })));
@@ -202,13 +202,13 @@ fn haunted() -> Stage {
     for answer in stage.exec(&requests) {
         assert!(answer.get("error").is_none(), "{answer}");
     }
-    stage.plain(&["info", "-c", "haunted"]);
+    stage.plain(&["info", "-c", "hostile"]);
     stage
 }
 
 #[test]
-fn two_hundred_hostile_texts_are_shown_and_none_is_obeyed() {
-    let stage = haunted();
+fn hostile_messages_are_printed_without_control_characters() {
+    let stage = hostile_conversation();
     for arguments in [
         &["show"][..],
         &["show", "--full"],
@@ -232,9 +232,9 @@ fn two_hundred_hostile_texts_are_shown_and_none_is_obeyed() {
         &["export", "--json"],
         &["cache-plan", "0", "now"],
     ] {
-        assert_tame(&stage.terminal(arguments), &format!("{arguments:?}"));
+        assert_no_escapes(&stage.terminal(arguments), &format!("{arguments:?}"));
     }
-    // These print beside the answer too, or end with 1.
+    // These commands also print on standard error, or exit with 1.
     let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
     for arguments in [
         &["render", "--for", "anthropic"][..],
@@ -244,16 +244,16 @@ fn two_hundred_hostile_texts_are_shown_and_none_is_obeyed() {
     ] {
         let ran = stage.perform(arguments, "", screen);
         assert!(ran.code < 2, "{arguments:?}: {}", ran.errors);
-        assert_tame(&ran.out, &format!("{arguments:?}"));
-        assert_tame(&ran.errors, &format!("{arguments:?}"));
+        assert_no_escapes(&ran.out, &format!("{arguments:?}"));
+        assert_no_escapes(&ran.errors, &format!("{arguments:?}"));
     }
-    // One message, one line: no text can forge another.
+    // Each message is one line, so no text can forge another line.
     let lines: Vec<String> = anstream::adapter::strip_str(&stage.terminal(&["show"]))
         .to_string()
         .lines()
         .map(str::to_owned)
         .collect();
-    // A heading before, a sum behind.
+    // The first line is a heading, the last one a sum.
     assert_eq!(lines.len(), texts().len() * 2 + 2);
     for (number, line) in lines[1..lines.len() - 1].iter().enumerate() {
         let start = format!("{number:>8}{:>6} ", format!("#{number}"));
@@ -262,7 +262,7 @@ fn two_hundred_hostile_texts_are_shown_and_none_is_obeyed() {
 }
 
 #[test]
-fn hostile_names_are_shown_and_none_is_obeyed() {
+fn hostile_names_are_printed_without_control_characters() {
     let stage = Stage::new();
     let names: Vec<String> = texts()
         .into_iter()
@@ -272,25 +272,25 @@ fn hostile_names_are_shown_and_none_is_obeyed() {
     let requests: Vec<Value> = names.iter().map(|name| json!({ "create": name })).collect();
     stage.exec(&requests);
     let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
-    assert_tame(&stage.terminal(&["list"]), "list");
+    assert_no_escapes(&stage.terminal(&["list"]), "list");
     for name in &names {
         let ran = stage.perform(&["rename", name, &format!("{name}2")], "", screen);
         assert_eq!(ran.code, 0, "{name:?} {}", ran.errors);
-        assert_tame(&ran.out, "rename");
-        // Not there any more, but there are others that begin so.
+        assert_no_escapes(&ran.out, "rename");
+        // The old name does not exist any more, but other names start with it.
         for command in
             [&["delete", "7", "-c", name][..], &["show", "-c", name.get(..1).unwrap_or("x")]]
         {
             let ran = stage.perform(command, "", screen);
-            assert_tame(&ran.errors, "an error");
-            assert_tame(&ran.out, "an answer");
+            assert_no_escapes(&ran.errors, "an error");
+            assert_no_escapes(&ran.out, "an answer");
         }
     }
-    assert_tame(&stage.terminal(&["verify"]), "verify");
+    assert_no_escapes(&stage.terminal(&["verify"]), "verify");
 }
 
 #[test]
-fn hostile_arguments_are_repeated_in_complaints_and_none_is_obeyed() {
+fn hostile_arguments_are_escaped_in_error_messages() {
     let stage = Stage::new();
     let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
     for (number, text) in texts().iter().filter(|text| text.len() < 200).enumerate() {
@@ -314,15 +314,15 @@ fn hostile_arguments_are_repeated_in_complaints_and_none_is_obeyed() {
             let coloured = stage.perform_on(arguments, "", screen, screen);
             let plain = stage.run(arguments);
             assert_eq!((coloured.code, plain.code), (2, 2), "{arguments:?} {plain:?}");
-            assert_tame(&coloured.errors, &format!("the complaint about {arguments:?}"));
+            assert_no_escapes(&coloured.errors, &format!("the errors of {arguments:?}"));
             assert!(!plain.errors.contains('\u{1b}'), "{}", plain.errors);
-            assert_tame(&plain.errors, &format!("the complaint about {arguments:?}"));
+            assert_no_escapes(&plain.errors, &format!("the errors of {arguments:?}"));
             let with_json: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
-            assert_tame(&stage.perform(&with_json, "", screen).out, "a document");
+            assert_no_escapes(&stage.perform(&with_json, "", screen).out, "a document");
         }
     }
-    // It is still told what was wrong.
-    let told = stage.run(&["info", "\u{1b}[31mred"]).errors;
-    assert!(told.contains(r"unexpected argument '\u{1b}[31mred'"), "{told}");
-    assert!(told.contains(r"`-c \u{1b}[31mred`"), "{told}");
+    // The error still names the argument.
+    let errors = stage.run(&["info", "\u{1b}[31mred"]).errors;
+    assert!(errors.contains(r"unexpected argument '\u{1b}[31mred'"), "{errors}");
+    assert!(errors.contains(r"`-c \u{1b}[31mred`"), "{errors}");
 }

@@ -1,26 +1,26 @@
-//! What is seen when somebody looks: at versions, entries, figures, and where nothing is.
+//! Commands that read: versions, entries, sizes, and stores that do not exist.
 
 use serde_json::{Value, json};
 
-use crate::commands::{shop, worked_on};
+use crate::commands::{apply_changes, shop};
 use crate::stage::Stage;
 
 #[test]
-fn a_change_that_leaves_the_view_as_it_was_says_so() {
+fn the_output_says_if_a_change_leaves_the_view_unchanged() {
     let stage = shop();
     stage.plain(&["delete", "2"]);
     for arguments in [&["delete", "2"][..], &["mark", "x", "1"], &["batch", "start"]] {
-        let said = stage.plain(arguments);
-        assert!(said.contains("view     5 messages, 139 tokens, as before\n"), "{said}");
-        assert!(!said.contains("process again"), "{said}");
+        let printed = stage.plain(arguments);
+        assert!(printed.contains("view     5 messages, 139 tokens, as before\n"), "{printed}");
+        assert!(!printed.contains("process again"), "{printed}");
     }
-    let said = stage.plain(&["restore", "2"]);
-    assert!(said.contains("view     5 → 6 messages"), "{said}");
-    assert!(said.contains("process again"), "{said}");
+    let printed = stage.plain(&["restore", "2"]);
+    assert!(printed.contains("view     5 → 6 messages"), "{printed}");
+    assert!(printed.contains("process again"), "{printed}");
 }
 
 #[test]
-fn a_dry_run_and_the_deed_say_what_becomes_of_the_view_in_the_same_words() {
+fn a_dry_run_and_the_change_print_the_same_lines_about_the_view() {
     for operation in [&["delete", "5"][..], &["fit", "--max-tokens", "70"], &["mark", "x", "1"]] {
         let stage = shop();
         let about = |text: String| -> Vec<String> {
@@ -29,14 +29,14 @@ fn a_dry_run_and_the_deed_say_what_becomes_of_the_view_in_the_same_words() {
         };
         let dry = about(stage.plain(&[operation, &["--dry-run"]].concat()));
         let done = stage.plain(operation);
-        assert!(!done.contains("cached"), "only a plan for a provider knows its cache: {done}");
+        assert!(!done.contains("cached"), "only a dry run has a cache plan: {done}");
         assert_eq!(dry, about(done), "{operation:?}");
         assert!(!dry.is_empty());
     }
 }
 
 #[test]
-fn names_of_tools_are_cut_unless_they_are_wanted_in_full() {
+fn names_of_tools_are_cut_without_the_option_full() {
     let stage = shop();
     let name = "mcp__github__search_pull_requests_by_label_and_milestone";
     let call = json!({ "role": "assistant", "content": [
@@ -53,7 +53,7 @@ fn names_of_tools_are_cut_unless_they_are_wanted_in_full() {
 }
 
 #[test]
-fn figures_and_times_are_whole_on_a_terminal_of_eighty_columns() {
+fn sizes_and_times_are_not_cut_on_a_terminal_of_eighty_columns() {
     let stage = shop();
     let because = "the tool printed so much that nothing else was left to be read by anybody";
     stage.plain(&["delete", "3", "--because", because]);
@@ -69,7 +69,7 @@ fn figures_and_times_are_whole_on_a_terminal_of_eighty_columns() {
 }
 
 #[test]
-fn whoever_looks_where_no_store_is_is_told_and_makes_none() {
+fn a_read_of_a_missing_store_fails_and_creates_no_file() {
     let stage = Stage::new();
     let file = stage.folder.path().join("misspelt.db");
     let address = format!("sqlite:{}", file.display());
@@ -108,13 +108,13 @@ fn whoever_looks_where_no_store_is_is_told_and_makes_none() {
         assert!(by_variable.errors.contains("RECTO_STORE"), "{}", by_variable.errors);
     }
     assert!(stage.plain(&["doctor", "--store", &address]).contains("it does not exist yet"));
-    assert!(!file.exists(), "nothing is made by looking");
+    assert!(!file.exists(), "a read creates no file");
 }
 
 #[test]
-fn whoever_looks_at_a_version_sees_what_was_there_then() {
+fn commands_with_at_show_the_state_of_that_version() {
     let stage = shop();
-    worked_on(&stage);
+    apply_changes(&stage);
     let tokens = |version: &str| stage.json(&["tokens", "--at", version]);
     assert_eq!(tokens("now")["tokens"], stage.json(&["tokens"])["tokens"]);
     for version in 0..=8_u32 {
@@ -139,7 +139,7 @@ fn whoever_looks_at_a_version_sees_what_was_there_then() {
 }
 
 #[test]
-fn grep_takes_upper_and_lower_case_for_the_same_if_told() {
+fn grep_ignores_case_with_the_option_i() {
     let stage = shop();
     let found = |arguments: &[&str]| {
         let found = stage.json(&[&["grep"], arguments].concat());
@@ -161,7 +161,7 @@ fn grep_takes_upper_and_lower_case_for_the_same_if_told() {
     let nothing = stage.plain(&["grep", "ERROR"]);
     assert_eq!(nothing, "0 messages found; --all also searches hidden messages\n");
     assert_eq!(stage.plain(&["grep", "nobody", "--all"]), "0 messages found\n");
-    // What is asked for beside the text must hold too.
+    // The other filters apply too.
     assert_eq!(found(&["eu-1", "--all", "--contains", "checkout"]), [1]);
     assert_eq!(found(&["-i", "EU-1", "--all", "--contains", "ERROR"]), [3]);
     assert_eq!(found(&["eu-1", "--all", "--contains", "nobody"]), [0; 0]);

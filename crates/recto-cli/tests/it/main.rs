@@ -1,4 +1,4 @@
-//! The `recto` command as a user meets it: what it prints, and how it ends.
+//! Tests of the `recto` command: its output and its exit codes.
 
 #[cfg(feature = "chat")]
 mod chat;
@@ -23,7 +23,7 @@ mod walk_through;
 
 use std::process::{Command, Output};
 
-/// `recto` with these arguments, in an environment that says nothing about colours.
+/// `recto` with these arguments, in an environment without variables for colours and the log.
 fn recto(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
     command.args(arguments);
@@ -37,16 +37,16 @@ fn run(arguments: &[&str]) -> Output {
     recto(arguments).output().expect("the command was built with this test")
 }
 
-/// What a command prints that must succeed without a complaint.
+/// The output of a command that must succeed and print nothing on standard error.
 fn printed(command: &mut Command) -> String {
     let output = command.output().expect("the command was built with this test");
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{complaint}");
-    assert_eq!(complaint, "");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(errors, "");
     String::from_utf8(output.stdout).expect("recto prints UTF-8")
 }
 
-/// A terminal of 80 columns that keeps what it is shown.
+/// An emulated terminal of 80 columns.
 fn emulator(rows: u16) -> vt100::Parser {
     let size = |number: u16| number.try_into().expect("a terminal has rows and columns");
     vt100::Parser::new(size(rows), size(80), 0)

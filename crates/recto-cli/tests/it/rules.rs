@@ -1,13 +1,13 @@
-//! What holds for all commands: names, stores, exit codes, JSON, dry runs, expected versions.
+//! Rules for all commands: names, stores, exit codes, JSON, dry runs, expected versions.
 
 use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 
-use crate::commands::{shop, worked_on};
+use crate::commands::{apply_changes, shop};
 use crate::stage::Stage;
 
 #[test]
-fn a_conversation_is_named_by_its_name_its_id_a_unique_beginning_or_the_last_one_used() {
+fn a_conversation_is_given_by_name_id_unique_prefix_or_at_sign() {
     let stage = shop();
     stage.plain(&["new", "shopping"]);
     let id = stage.json(&["info", "-c", "shop"])["id"].as_str().unwrap().to_owned();
@@ -23,7 +23,7 @@ fn a_conversation_is_named_by_its_name_its_id_a_unique_beginning_or_the_last_one
     assert_eq!(named("@").unwrap(), "shopping");
     stage.plain(&["show", "-c", "shop"]);
     assert_eq!(named("@").unwrap(), "shop");
-    // A new name is still the last one used; a removed one is not.
+    // A renamed conversation is still the last one used; a removed one is not.
     stage.plain(&["rename", "@", "renamed"]);
     assert_eq!(named("@").unwrap(), "renamed");
     stage.plain(&["remove", "@", "--yes"]);
@@ -41,7 +41,7 @@ fn a_conversation_is_named_by_its_name_its_id_a_unique_beginning_or_the_last_one
 }
 
 #[test]
-fn exit_codes_say_what_kind_of_failure_it_was() {
+fn exit_codes_distinguish_kinds_of_failures() {
     let stage = shop();
     let cases: &[(&[&str], u8, &str)] = &[
         (&["show"], 0, ""),
@@ -86,7 +86,7 @@ fn exit_codes_say_what_kind_of_failure_it_was() {
             assert_eq!(document["error"]["code"], *word, "{arguments:?}");
         }
     }
-    // Clap's own complaints.
+    // Errors of clap.
     for arguments in [
         &["show", "--first", "1", "--last", "1"][..],
         &["truncate"],
@@ -114,7 +114,7 @@ fn exit_codes_say_what_kind_of_failure_it_was() {
     let missing = stage.run(&["--json"]);
     assert_eq!(missing.code, 2);
     assert!(missing.out.starts_with(r#"{"error":{"code":"usage""#), "{missing:?}");
-    // Help that is asked for is help.
+    // `--help` and `help` print help and succeed.
     let help = stage.run(&["show", "--json", "--help"]);
     assert!(help.code == 0 && help.out.contains("Usage:"), "{help:?}");
 }
@@ -150,7 +150,7 @@ fn help_lists_the_commands_by_task_in_all_its_forms() {
 }
 
 #[test]
-fn a_name_that_is_nearly_right_is_met_with_the_right_one() {
+fn a_similar_name_is_suggested() {
     let stage = shop();
     stage.plain(&["new", "Nightly export"]);
     for given in ["nightly", "EXPORT", "Nightly Export"] {
@@ -183,7 +183,7 @@ fn every_command_has_json_help_and_examples() {
 }
 
 #[test]
-fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
+fn a_dry_run_changes_nothing_and_prints_the_result_of_the_change() {
     let text = |stage: &Stage| stage.file("text.txt", "So far.");
     let operations: &[&[&str]] = &[
         &["append", "--text", "x"],
@@ -205,7 +205,7 @@ fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
     ];
     for operation in operations {
         let stage = shop();
-        worked_on(&stage);
+        apply_changes(&stage);
         stage.plain(&["unmark", "pinned", "1"]);
         let summary = text(&stage);
         let operation: Vec<&str> =
@@ -221,7 +221,7 @@ fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
         let done = stage.json(&operation);
         foretold.as_object_mut().unwrap().shift_remove("diff");
         foretold["dryRun"] = false.into();
-        // What it costs at the cache is what going from one version to the other costs.
+        // The cache plan is that of `cache-plan` for the two versions.
         let planned = stage.json(&["cache-plan", "now-1", "now"]);
         let plan = foretold["cachePlan"].as_object_mut().unwrap();
         for field in [
@@ -269,7 +269,7 @@ fn operations_as_json_are_applied_in_all_three_forms_as_one_version() {
 }
 
 #[test]
-fn the_store_is_the_argument_s_or_the_variable_s_or_one_in_the_data_folder() {
+fn the_store_is_that_of_the_option_the_variable_or_the_data_folder() {
     let stage = shop();
     let other = format!("sqlite:{}", stage.folder.path().join("other.db").display());
     stage.plain(&["new", "elsewhere", "--store", &other]);
@@ -284,7 +284,7 @@ fn the_store_is_the_argument_s_or_the_variable_s_or_one_in_the_data_folder() {
     };
     assert_eq!(names(&["list"]), ["shop"]);
     assert_eq!(names(&["list", "--store", &other]), ["elsewhere"]);
-    // Each store has a last one used of its own.
+    // The last conversation used is stored for each store separately.
     assert_eq!(stage.json(&["info", "--store", &other])["name"], "elsewhere");
     assert_eq!(stage.json(&["info"])["name"], "shop");
 
@@ -292,14 +292,14 @@ fn the_store_is_the_argument_s_or_the_variable_s_or_one_in_the_data_folder() {
     let begin = "`recto new NAME` creates one, `recto import FILE` imports one";
     assert_eq!(at_home.plain(&["list"]), format!("no conversations yet; {begin}\n"));
     assert_eq!(at_home.run(&["show", "-c", "x"]).code, 3);
-    assert!(!at_home.folder.path().join("recto").exists(), "nothing is made by looking");
+    assert!(!at_home.folder.path().join("recto").exists(), "a read creates no file");
     at_home.plain(&["new", "mine"]);
     assert!(at_home.folder.path().join("recto/store.db").exists());
     assert_eq!(at_home.json(&["info"])["name"], "mine");
 }
 
 #[test]
-fn tools_are_set_and_taken_away() {
+fn tools_are_set_and_removed() {
     let stage = shop();
     let tools = stage.file("tools.json", r#"[{"name": "ls", "description": "lists", "more": 1}]"#);
     let set = stage.json(&["settings", "--tools", &tools]);
@@ -313,7 +313,7 @@ fn tools_are_set_and_taken_away() {
 }
 
 #[test]
-fn limits_and_compression_are_set_and_taken_away() {
+fn limits_and_compression_are_set_and_removed() {
     let stage = shop();
     let compress =
         ["--compress-over", "800", "--compress-to", "400", "--compress-with", "keepRecent"];
@@ -331,7 +331,7 @@ fn limits_and_compression_are_set_and_taken_away() {
     };
     assert_eq!(with("20", "summarise").code, 1);
     assert_eq!(stage.run(&["settings", "--compress-over", "1"]).code, 2);
-    // Only strategies that there are, and a refusal names them.
+    // Only existing strategies are accepted, and the error lists them.
     for nonsense in ["foo", "keep-recent,foo", ""] {
         let refused = with("5", nonsense);
         assert_eq!(refused.code, 2, "{refused:?}");
@@ -370,9 +370,9 @@ fn limits_and_compression_are_set_and_taken_away() {
 }
 
 #[test]
-fn what_goes_for_good_can_be_looked_at_first_and_is_refused_at_another_version() {
+fn destructive_commands_have_a_dry_run_and_an_expected_version() {
     let stage = shop();
-    worked_on(&stage);
+    apply_changes(&stage);
     stage.plain(&["fork", "what-if", "--at", "1"]);
     stage.plain(&["show", "-c", "shop"]);
     let state = |stage: &Stage| {
@@ -408,12 +408,12 @@ fn what_goes_for_good_can_be_looked_at_first_and_is_refused_at_another_version()
     let set = would(careful[3]);
     assert_eq!((&set["tokenLimit"], &set["tools"][0]["name"]), (&json!(9), &json!("ls")));
     assert_eq!(set["change"]["version"], 9);
-    // Tools stand in front of everything.
+    // Tools are at the start of a request.
     assert_eq!(set["change"]["cachePlan"]["cachedTokens"], 0);
     assert_eq!(would(&["rename", "shop", "other"])["to"], "other");
     assert_eq!(stage.run(&["rename", "shop", "what-if", "--dry-run"]).code, 1);
     assert_eq!(state(&stage), before);
-    // What was foretold is what is done.
+    // The change has the result of the dry run.
     let pruned = stage.json(&[careful[0], &["--yes", "--expect-version", "8"]].concat());
     assert_eq!((&pruned["entries"], &pruned["dryRun"]), (&json!([7]), &json!(false)));
     stage.json(&[careful[1], &["--yes", "--expect-version", "8"]].concat());
@@ -421,7 +421,7 @@ fn what_goes_for_good_can_be_looked_at_first_and_is_refused_at_another_version()
 }
 
 #[test]
-fn without_tools_no_description_of_them_is_read() {
+fn removing_tools_hides_their_description() {
     let stage = Stage::new();
     let tools = stage.file("tools.json", r#"[{"name":"look","description":"reads the logs"}]"#);
     stage.plain(&["new", "shop", "--tools", &tools]);
@@ -435,7 +435,7 @@ fn without_tools_no_description_of_them_is_read() {
 }
 
 #[test]
-fn advice_is_in_the_words_of_the_command_line() {
+fn error_messages_name_commands_and_options() {
     let stage = shop();
     stage.plain(&["mark", "pinned", "0"]);
     stage.plain(&["delete", "1"]);
@@ -454,7 +454,7 @@ fn advice_is_in_the_words_of_the_command_line() {
         let with_json: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
         assert!(stage.run(&with_json).out.contains(advice), "{arguments:?}");
     }
-    // Programs are told of fields and operations, which is what they write.
+    // Errors in JSON name fields and operations instead.
     let answers = stage.exec(&[
         json!({ "conversation": "shop", "op": { "operation": "DELETE", "indices": [0] } }),
         json!({ "conversation": "shop", "peek": true }),
@@ -467,7 +467,7 @@ fn advice_is_in_the_words_of_the_command_line() {
 }
 
 #[test]
-fn a_conversation_named_without_c_is_met_with_a_hint() {
+fn a_conversation_without_the_option_c_gets_a_hint() {
     let stage = shop();
     for command in ["show", "log", "info", "undo"] {
         let ran = stage.run(&[command, "shop"]);
@@ -493,7 +493,7 @@ fn a_conversation_named_without_c_is_met_with_a_hint() {
 }
 
 #[test]
-fn log_and_changes_tell_operation_and_reason() {
+fn log_and_changes_print_operation_and_reason() {
     let stage = shop();
     let done = stage.plain(&["delete", "1", "--because", "noise"]);
     assert!(done.starts_with("v2 of shop: DELETE 1 entry · noise\n"), "{done}");
@@ -506,7 +506,7 @@ fn log_and_changes_tell_operation_and_reason() {
 }
 
 #[test]
-fn info_says_when_the_view_is_over_its_limit() {
+fn info_reports_a_view_over_the_limit() {
     let stage = shop();
     let tokens = stage.json(&["info"])["stats"]["tokens"].as_u64().unwrap();
     assert!(!stage.plain(&["info"]).contains("limit"));
@@ -520,7 +520,7 @@ fn info_says_when_the_view_is_over_its_limit() {
 }
 
 #[test]
-fn backups_are_never_written_over_and_damaged_ones_leave_no_store() {
+fn a_backup_never_overwrites_a_file_and_a_damaged_one_creates_no_store() {
     let stage = shop();
     let copy = stage.folder.path().join("copy.db").display().to_string();
     stage.plain(&["backup", &copy]);
@@ -537,7 +537,7 @@ fn backups_are_never_written_over_and_damaged_ones_leave_no_store() {
     let store = format!("sqlite:{}", new.display());
     assert_eq!(stage.run(&["restore-backup", &damaged, "--store", &store]).code, 3);
     assert!(!new.exists());
-    // A store that was there stays, and a sound backup is restored.
+    // An existing store is kept, and an undamaged backup is restored.
     assert_eq!(stage.run(&["restore-backup", &damaged]).code, 3);
     assert_eq!(stage.json(&["info"])["name"], "shop");
     stage.plain(&["restore-backup", &copy, "--store", &store]);

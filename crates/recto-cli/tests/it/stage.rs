@@ -1,4 +1,4 @@
-//! Drives `recto` in process: a folder of its own, variables of its own, streams that are kept.
+//! Runs `recto` in process, with a temporary folder, its own environment variables and captured streams.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use recto_cli::{Environment, StreamInfo};
 use serde_json::Value;
 
-/// A place where commands are run.
+/// An environment for commands: a temporary folder and a store.
 pub(crate) struct Stage {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) store: String,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: u8,
@@ -23,9 +23,9 @@ pub(crate) struct Ran {
 }
 
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct Captured(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -36,14 +36,14 @@ impl Write for Kept {
     }
 }
 
-impl Kept {
+impl Captured {
     fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).expect("recto prints UTF-8")
     }
 }
 
 impl Stage {
-    /// With a store in a file.
+    /// A stage with a store in a file.
     pub(crate) fn new() -> Stage {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let store = format!("sqlite:{}", folder.path().join("talks.db").display());
@@ -55,19 +55,19 @@ impl Stage {
         Stage { folder, store: store.into() }
     }
 
-    /// A file in the stage's folder.
+    /// Writes a file to the folder and returns its path.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).expect("it can be written");
         path.display().to_string()
     }
 
-    /// Runs a command with these environment.
+    /// Runs a command with this standard input and this kind of standard output.
     pub(crate) fn perform(&self, arguments: &[&str], input: &str, screen: StreamInfo) -> Ran {
         self.perform_on(arguments, input, screen, StreamInfo::default())
     }
 
-    /// The same, and complaints go to another screen.
+    /// Like [`perform`](Self::perform), with another kind of standard error.
     pub(crate) fn perform_on(
         &self,
         arguments: &[&str],
@@ -75,7 +75,7 @@ impl Stage {
         screen: StreamInfo,
         errors_screen: StreamInfo,
     ) -> Ran {
-        let (out, errors) = (Kept::default(), Kept::default());
+        let (out, errors) = (Captured::default(), Captured::default());
         let home = self.folder.path().display().to_string();
         let variables = HashMap::from([
             ("HOME", home.clone()),
@@ -97,23 +97,23 @@ impl Stage {
         Ran { code, out: out.text(), errors: errors.text() }
     }
 
-    /// Into a pipe.
+    /// Runs a command whose output is a pipe.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.perform(arguments, "", StreamInfo::default())
     }
 
-    /// What a command prints into a pipe that must succeed without a complaint.
+    /// The output, in a pipe, of a command that must succeed and print no errors.
     pub(crate) fn plain(&self, arguments: &[&str]) -> String {
         self.run(arguments).succeeded(arguments)
     }
 
-    /// What a command prints on a terminal of 80 columns, with colours, that must succeed.
+    /// The output, on a terminal of 80 columns with colours, of a command that must succeed.
     pub(crate) fn terminal(&self, arguments: &[&str]) -> String {
         let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
         self.perform(arguments, "", screen).succeeded(arguments)
     }
 
-    /// The document that a command prints that must succeed.
+    /// The JSON document of a command that must succeed.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let mut with_json = arguments.to_vec();
         with_json.push("--json");
@@ -121,7 +121,7 @@ impl Stage {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
     }
 
-    /// The answers of `exec`.
+    /// The responses of `exec` to these requests.
     pub(crate) fn exec(&self, requests: &[Value]) -> Vec<Value> {
         let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
         let ran = self.perform(&["exec"], &lines.join("\n"), StreamInfo::default());

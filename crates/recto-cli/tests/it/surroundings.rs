@@ -1,4 +1,4 @@
-//! Surroundings that permit less than usual: files that cannot be written, and limits of their size.
+//! Restricted environments: files that cannot be written, and limits of the file size.
 
 #![cfg(unix)]
 
@@ -93,7 +93,7 @@ fn a_limit_of_the_file_size_is_a_storage_error() {
     let accepted = answers.iter().filter(|answer| answer.get("error").is_none()).count();
     let refused = answers.iter().filter(|answer| answer["error"]["code"] == "storage").count();
     assert!(refused > 0 && accepted + refused == 60, "{accepted} {refused}");
-    // What was acknowledged is there.
+    // Acknowledged messages are stored.
     assert_eq!(stage.json(&["info", "-c", "a"])["version"], 3 + accepted);
     assert_eq!(stage.run(&["verify"]).code, 0);
 }

@@ -1,4 +1,4 @@
-//! Sessions in a real terminal: pager, progress, colours, questions and Ctrl-C.
+//! Sessions in a real terminal: pager, progress, colours, confirmation and Ctrl-C.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -11,12 +11,12 @@ use crate::commands::shop;
 use crate::emulator;
 use crate::stage::Stage;
 
-/// A `recto` that runs in a terminal of its own.
+/// A `recto` process in a pseudo-terminal.
 pub(crate) struct Session {
     child: Box<dyn Child + Send + Sync>,
     keyboard: Box<dyn Write + Send>,
-    /// Everything that the terminal got.
-    got: Arc<Mutex<Vec<u8>>>,
+    /// The bytes that the process has printed.
+    printed: Arc<Mutex<Vec<u8>>>,
     _master: Box<dyn MasterPty + Send>,
 }
 
@@ -42,8 +42,8 @@ impl Session {
         let child = pair.slave.spawn_command(command).expect("recto starts");
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().expect("it can be read");
-        let got = Arc::new(Mutex::new(Vec::new()));
-        let kept = got.clone();
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        let kept = printed.clone();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
@@ -51,17 +51,17 @@ impl Session {
             }
         });
         let keyboard = pair.master.take_writer().expect("it can be written to");
-        Session { child, keyboard, got, _master: pair.master }
+        Session { child, keyboard, printed, _master: pair.master }
     }
 
     pub(crate) fn raw(&self) -> String {
-        String::from_utf8_lossy(&self.got.lock().unwrap()).into_owned()
+        String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned()
     }
 
-    /// What the screen shows now.
+    /// The present content of the screen.
     fn screen(&self) -> String {
         let mut terminal = emulator(ROWS);
-        terminal.process(&self.got.lock().unwrap());
+        terminal.process(&self.printed.lock().unwrap());
         terminal.screen().contents()
     }
 
@@ -78,12 +78,12 @@ impl Session {
         self.keyboard.flush().expect("it is open");
     }
 
-    /// The exit code.
+    /// Waits for the process to exit and returns its exit code.
     pub(crate) fn end(&mut self) -> u32 {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be asked") {
-                // What it printed last may still be on its way.
+                // The last output may not have been read yet.
                 std::thread::sleep(Duration::from_millis(100));
                 return status.exit_code();
             }
@@ -103,7 +103,7 @@ fn run(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Session
     session
 }
 
-/// A conversation that takes a while to verify, however quick the machine is.
+/// A conversation that takes over 0.6 seconds to verify on this machine.
 fn long() -> Stage {
     let stage = Stage::new();
     let text = "word ".repeat(200);
@@ -122,7 +122,7 @@ fn long() -> Stage {
 }
 
 #[test]
-fn colours_are_for_terminals_unless_they_are_not_wanted() {
+fn a_terminal_has_colours_unless_they_are_disabled() {
     let stage = shop();
     let coloured = run(&stage, &["show"], &[]);
     assert!(coloured.raw().contains("\u{1b}[36m"), "{:?}", coloured.raw());
@@ -162,13 +162,13 @@ fn long_output_goes_through_the_pager_and_short_output_does_not() {
         assert!(unpaged.screen().contains("36 messages"), "{}", unpaged.screen());
         assert!(!unpaged.raw().contains("PAGED"));
     }
-    // PAGER is asked where RECTO_PAGER says nothing.
+    // PAGER is used if RECTO_PAGER is empty.
     let other = run(&stage, &["show"], &[("RECTO_PAGER", ""), ("PAGER", "tail -n 1; echo OTHER")]);
     assert!(other.screen().contains("OTHER"));
 }
 
 #[test]
-fn ctrl_c_is_for_the_pager_while_it_is_open() {
+fn ctrl_c_does_not_end_recto_while_the_pager_runs() {
     let stage = shop();
     for _ in 0..30 {
         stage.plain(&["append", "--text", "more"]);
@@ -185,7 +185,7 @@ fn ctrl_c_is_for_the_pager_while_it_is_open() {
 }
 
 #[test]
-fn long_work_shows_how_far_it_has_come_and_cleans_up() {
+fn a_long_command_shows_a_progress_bar_and_erases_it() {
     let stage = long();
     let session = run(&stage, &["verify"], &[]);
     let raw = session.raw();
@@ -193,12 +193,12 @@ fn long_work_shows_how_far_it_has_come_and_cleans_up() {
     let screen = session.screen();
     assert!(screen.starts_with("sound    long  "), "{screen}");
     assert!(!screen.contains('%') && !screen.contains('━'), "{screen}");
-    // Nothing of it in a pipe.
+    // In a pipe no progress is printed.
     assert!(!stage.plain(&["verify"]).contains('━'));
 }
 
 #[test]
-fn ctrl_c_ends_long_work_and_leaves_the_store_whole() {
+fn ctrl_c_ends_a_long_command_and_the_store_stays_sound() {
     let stage = long();
     let mut session = Session::start(&stage, &["verify"], &[]);
     session.wait_for("verifying");
@@ -207,7 +207,7 @@ fn ctrl_c_ends_long_work_and_leaves_the_store_whole() {
     assert!(session.screen().contains("recto: interrupted"), "{}", session.screen());
     assert!(stage.plain(&["verify"]).starts_with("sound"));
 
-    // A backup that is interrupted leaves nothing behind that looks like one.
+    // An interrupted backup leaves no file.
     let file = stage.folder.path().join("backup.db");
     let mut session = Session::start(&stage, &["backup", &file.display().to_string()], &[]);
     std::thread::sleep(Duration::from_millis(30));
@@ -223,7 +223,7 @@ fn ctrl_c_ends_long_work_and_leaves_the_store_whole() {
 }
 
 #[test]
-fn ctrl_c_while_requests_are_accepted_loses_none_that_was_answered() {
+fn acknowledged_requests_are_stored_after_ctrl_c() {
     let stage = shop();
     for round in 0_u32..5 {
         let mut session = Session::start(&stage, &["exec"], &[]);
@@ -245,7 +245,7 @@ fn ctrl_c_while_requests_are_accepted_loses_none_that_was_answered() {
 }
 
 #[test]
-fn what_cannot_be_taken_back_is_asked_for() {
+fn an_irreversible_change_asks_for_confirmation() {
     let stage = shop();
     for (answer, code) in [("n\r", 2), ("\r", 2), ("y\r", 0)] {
         let mut session = Session::start(&stage, &["erase", "1"], &[]);
@@ -257,7 +257,7 @@ fn what_cannot_be_taken_back_is_asked_for() {
     }
 }
 
-/// A transcript that takes a while to import.
+/// A transcript of 60,000 messages, whose import takes long enough to be interrupted.
 fn long_transcript(stage: &Stage) -> String {
     let text = "word ".repeat(400);
     let line = json!({ "role": "user", "content": text }).to_string() + "\n";
@@ -265,7 +265,7 @@ fn long_transcript(stage: &Stage) -> String {
 }
 
 #[test]
-fn an_import_shows_how_far_it_has_come() {
+fn an_import_shows_a_progress_bar() {
     let stage = shop();
     let file = long_transcript(&stage);
     let session = run(&stage, &["import", &file, "--counter", "approx"], &[]);
@@ -277,13 +277,13 @@ fn an_import_shows_how_far_it_has_come() {
 }
 
 #[test]
-fn ctrl_c_ends_an_import_and_leaves_nothing_of_it() {
+fn ctrl_c_ends_an_import_and_removes_the_conversation() {
     let stage = shop();
     let file = long_transcript(&stage);
     let before = stage.plain(&["list"]);
     let mut session = Session::start(&stage, &["import", &file, "--counter", "approx"], &[]);
     session.wait_for("importing");
-    // Others see what it is.
+    // Other processes see that it is being imported.
     let during = stage.plain(&["list"]);
     assert!(during.contains("long (importing)"), "{during}");
     session.press("\u{3}");
@@ -294,7 +294,7 @@ fn ctrl_c_ends_an_import_and_leaves_nothing_of_it() {
 }
 
 #[test]
-fn an_import_that_is_killed_is_not_taken_for_a_whole_one() {
+fn doctor_reports_an_import_that_was_killed() {
     let stage = shop();
     let file = long_transcript(&stage);
     let mut session = Session::start(&stage, &["import", &file, "--counter", "approx"], &[]);

@@ -1,13 +1,13 @@
-//! Transcripts in and out, and what providers are sent.
+//! Import and export of transcripts, and provider requests.
 
 use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 use testkit::provider::Provider;
 
-use crate::commands::{shop, steady, worked_on};
+use crate::commands::{apply_changes, normalized, shop};
 use crate::stage::{Ran, Stage};
 
-/// A session in which somebody stopped a tool: its call has no result.
+/// A session in which a tool was interrupted, so its call has no result.
 pub(crate) const SESSION: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/nightly-export.jsonl");
 
@@ -17,7 +17,7 @@ fn imported() -> Stage {
     stage
 }
 
-/// What a command prints, errors included, into a pipe and on a terminal.
+/// The output and the errors of a command, in a pipe and on a terminal.
 fn everything(stage: &Stage, arguments: &[&str]) -> String {
     let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
     let shown = |ran: Ran| match &*ran.errors {
@@ -29,7 +29,7 @@ fn everything(stage: &Stage, arguments: &[&str]) -> String {
     let terminal = shown(stage.perform(arguments, "", screen)).replace('\u{1b}', "␛");
     let command = arguments.join(" ");
     let text = format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}");
-    steady(&text.replace(SESSION, "SESSION"), stage)
+    normalized(&text.replace(SESSION, "SESSION"), stage)
 }
 
 macro_rules! looks {
@@ -53,7 +53,7 @@ looks! {
 }
 
 #[test]
-fn an_import_tells_what_came_and_what_could_not() {
+fn an_import_lists_conversations_and_remarks() {
     let stage = Stage::new();
     let request = json!({ "model": "gpt-5", "temperature": 0, "messages": [
         { "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello." }] });
@@ -114,7 +114,7 @@ fn messages_inside_a_larger_document_are_found_and_reported() {
     assert!(errors.contains("there are messages at history, steps[*].query"), "{errors}");
 }
 
-/// A session with a rewind, a helper's own chain, a line from the future and one that is no JSON.
+/// A session with a rewind, a side chain, a line of an unknown type and a line that is not JSON.
 fn tree() -> String {
     let line = |parent: Value, id: &str, side: bool, role: &str, text: &str| {
         let content = match role {
@@ -144,7 +144,7 @@ fn rewinds_become_versions_and_side_chains_forks() {
     let stage = Stage::new();
     let file = stage.file("tree.jsonl", &tree());
     insta::assert_snapshot!(everything(&stage, &["import", &file]));
-    // What was left by the rewind is a branch, and messages have the time at which they were said.
+    // The abandoned messages are a branch, and messages have their timestamps from the session.
     insta::assert_snapshot!(
         "a_rewind_is_drawn_as_a_branch",
         everything(&stage, &["log", "-c", "tree"])
@@ -158,7 +158,7 @@ fn rewinds_become_versions_and_side_chains_forks() {
     assert!(log["versions"][0]["timestamp"].as_i64().unwrap() > said);
     assert_eq!(log["versions"][2].get("saidAt"), None, "a rewind adds nothing");
     let newest = stage.json(&["log", "-c", "tree", "-n", "1"])["versions"][0].clone();
-    assert_eq!(newest, log["versions"][0], "also where the one before is not listed");
+    assert_eq!(newest, log["versions"][0], "even if the version before it is not listed");
     let told: Vec<&str> = log["versions"]
         .as_array()
         .unwrap()
@@ -174,7 +174,7 @@ fn rewinds_become_versions_and_side_chains_forks() {
 }
 
 #[test]
-fn a_session_comes_with_its_versions_and_is_used_from_then_on() {
+fn an_imported_session_has_its_versions_and_is_the_last_one_used() {
     let stage = Stage::new();
     let document = stage.json(&["import", SESSION]);
     let made = &document["conversations"][0];
@@ -185,7 +185,7 @@ fn a_session_comes_with_its_versions_and_is_used_from_then_on() {
 }
 
 #[test]
-fn what_was_imported_is_exported_with_its_bytes() {
+fn imported_messages_are_exported_byte_for_byte() {
     let stage = imported();
     let file = std::fs::read_to_string(SESSION).unwrap();
     let out = stage.folder.path().join("out.jsonl").display().to_string();
@@ -197,11 +197,11 @@ fn what_was_imported_is_exported_with_its_bytes() {
     assert_eq!(stage.plain(&["export"]), file, "to standard output");
     assert_eq!(stage.json(&["export"])["data"], file);
 
-    // In from standard input, out as others have it, and in again.
+    // Imports from standard input, exports in another format, and imports the result.
     let ran = stage.perform(&["import", "-", "--name", "again"], &file, StreamInfo::default());
     assert_eq!(ran.code, 0, "{}", ran.errors);
     for format in ["openai-chat", "openai-responses", "anthropic", "gemini", "recto", "vercel"] {
-        // What has no place there is said beside it.
+        // Content that the format cannot represent is reported on standard error.
         let other = stage.run(&["export", "-c", "again", "--format", format]).out;
         let name = format!("from {format}");
         let arguments = ["import", "-", "--format", format, "--name", &name];
@@ -215,7 +215,7 @@ fn what_was_imported_is_exported_with_its_bytes() {
 }
 
 #[test]
-fn a_message_without_a_time_is_exported_with_that_of_its_arrival() {
+fn a_message_without_a_time_is_exported_with_the_time_when_it_was_added() {
     let stage = Stage::new();
     stage.plain(&["new", "talk \"x\""]);
     stage.plain(&["append", "--text", "Hi"]);
@@ -233,12 +233,12 @@ fn a_message_without_a_time_is_exported_with_that_of_its_arrival() {
     let node = list[0]["mapping"].as_object().unwrap().values().next().unwrap();
     let written = node["message"]["create_time"].as_f64().unwrap();
     assert!((written * 1000.0 - arrival as f64).abs() < 1.0, "{written} {arrival}");
-    // Where nothing must be said of the time, the message is as it came.
+    // A format that requires no time exports the message unchanged.
     assert!(!stage.plain(&["export", "--format", "recto"]).contains("timestamp"));
 }
 
 #[test]
-fn lines_are_written_where_they_are_wanted() {
+fn the_option_lines_writes_one_message_per_line() {
     let stage = shop();
     let lines = stage.plain(&["export", "--lines"]);
     assert_eq!(lines.lines().count(), 6);
@@ -255,9 +255,9 @@ fn lines_are_written_where_they_are_wanted() {
 }
 
 #[test]
-fn a_failed_import_leaves_nothing_behind_and_says_so() {
+fn a_failed_import_stores_nothing_and_says_so() {
     let stage = shop();
-    // Enough of them that some are in the store before the end is missed.
+    // Enough messages that some are stored before the missing end is detected.
     let list = "{\"role\": \"user\", \"content\": \"Hi\"},\n".repeat(600);
     let broken = stage.file("broken.json", &format!("[{list}{{\"role\": "));
     let cases = [
@@ -287,7 +287,7 @@ fn a_failed_import_leaves_nothing_behind_and_says_so() {
 }
 
 #[test]
-fn a_stream_that_is_longer_than_what_is_kept_in_memory_is_imported_as_a_file_is() {
+fn a_stream_above_the_memory_limit_is_imported_like_a_file() {
     let stage = Stage::new();
     let text = "word ".repeat(20_000);
     let lines: Vec<String> = (0..60)
@@ -314,14 +314,14 @@ fn a_stream_that_is_longer_than_what_is_kept_in_memory_is_imported_as_a_file_is(
 }
 
 #[test]
-fn every_provider_takes_what_is_rendered_with_the_tools_of_the_conversation() {
+fn rendered_requests_with_tools_are_valid_for_every_provider() {
     let stage = imported();
     let tools = json!([{ "name": "Bash", "description": "runs a command",
         "input_schema": { "type": "object", "properties": { "command": { "type": "string" } } } },
         { "name": "fs.read", "description": "reads", "parameters": { "type": "object" } }]);
     let file = stage.file("tools.json", &tools.to_string());
     stage.plain(&["settings", "--tools", &file]);
-    // A cut that tears an exchange apart.
+    // A cut that separates a call from its result.
     stage.plain(&["delete", "1", "4"]);
     for provider in Provider::ALL {
         let name = provider.name();
@@ -339,14 +339,14 @@ fn every_provider_takes_what_is_rendered_with_the_tools_of_the_conversation() {
         assert_eq!(document["request"], request);
         assert!(document["repairs"].as_array().unwrap().len() >= 2, "{document}");
         assert_eq!(document["warnings"][0]["code"], "torn_call", "{document}");
-        // As it was before there were tools.
+        // The view of a version without tools.
         let before = stage.json(&["render", "--for", name, "--at", "12"]);
         assert_eq!(before["request"].get("tools"), None);
     }
 }
 
 #[test]
-fn the_provider_is_the_one_that_the_messages_come_from() {
+fn the_default_provider_is_the_source_of_the_messages() {
     let stage = imported();
     assert_eq!(stage.json(&["render"])["for"], "anthropic");
     let chat = json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": null,
@@ -359,7 +359,7 @@ fn the_provider_is_the_one_that_the_messages_come_from() {
 }
 
 #[test]
-fn what_cannot_be_rendered_is_refused() {
+fn a_view_that_cannot_be_rendered_is_refused() {
     let stage = shop();
     for (arguments, code) in [
         (&["render", "--field", "max_tokens"][..], 2),
@@ -380,7 +380,7 @@ fn what_cannot_be_rendered_is_refused() {
 }
 
 #[test]
-fn a_fix_is_one_request_that_can_be_taken_back() {
+fn a_fix_is_one_request_that_can_be_undone() {
     let stage = imported();
     let found = stage.run(&["lint", "--for", "anthropic", "--json"]);
     assert_eq!(found.code, 1);
@@ -399,15 +399,15 @@ fn a_fix_is_one_request_that_can_be_taken_back() {
     assert_eq!(stage.json(&["info"])["version"], 13, "nothing was left to fix");
     stage.plain(&["undo"]);
     assert_eq!(stage.plain(&["show"]).replace("v14", "v12"), before);
-    // What is pinned must not go.
+    // Pinned messages must not be hidden.
     stage.plain(&["mark", "pinned", "9"]);
     assert_eq!(stage.run(&["lint", "--for", "anthropic", "--fix"]).code, 1);
 }
 
 #[test]
-fn plans_go_by_the_prices_that_are_given() {
+fn cache_plans_use_the_given_prices() {
     let stage = shop();
-    worked_on(&stage);
+    apply_changes(&stage);
     let table = json!({ "note": "mine", "models": [
         { "model": "mine", "input": 1000, "cached": 10, "minimum": 0 }] });
     let prices = stage.file("prices.json", &table.to_string());
@@ -421,7 +421,7 @@ fn plans_go_by_the_prices_that_are_given() {
     assert!(document["paysOffAfter"].as_u64().unwrap() > 0, "{document}");
     let bad = stage.file("bad.json", r#"{"models": [{"model": "m", "input": -1, "cached": 0}]}"#);
     assert_eq!(stage.run(&["cache-plan", "1", "--prices", &bad]).code, 2);
-    // The table that is used otherwise can be printed, edited and given back.
+    // The default table can be printed, edited and passed with --prices.
     let own = stage.file("own.json", &stage.plain(&["cache-plan", "--print-prices"]));
     let with = stage.json(&["cache-plan", "1", "--prices", &own]);
     assert_eq!(with, stage.json(&["cache-plan", "1"]));
@@ -430,7 +430,7 @@ fn plans_go_by_the_prices_that_are_given() {
     assert_eq!(dry["cachePlan"]["for"], "gemini");
     assert_eq!(dry["cachePlan"]["pricesOf"], "gemini-2.5-pro");
     assert!(dry["cachePlan"]["reused"]["tokens"].is_u64(), "{dry}");
-    // What a dry run says is what a plan over the versions says.
+    // A dry run prints the same plan as `cache-plan` for the two versions.
     stage.plain(&["delete", "5"]);
     let done = stage.json(&["cache-plan", "now-1", "now", "--for", "gemini", "--prices", &own]);
     for field in ["firstDifference", "cachedTokens", "newTokens", "oldTokens", "costNow"] {
@@ -471,7 +471,7 @@ fn programs_import_render_and_lint() {
 }
 
 #[test]
-fn what_programs_ask_wrongly_is_answered_with_its_line() {
+fn errors_of_exec_have_the_number_of_the_line() {
     let stage = Stage::over("memory:");
     let hi = json!([{ "role": "user", "content": "Hi" }]);
     let cases = [
@@ -533,7 +533,7 @@ fn messages_of_another_format_are_refused_by_number_or_converted() {
     assert_eq!(refused["error"]["details"], json!({ "number": 2, "format": "openai-chat" }));
     assert_eq!(stage.json(&["info"])["version"], before);
 
-    // Converted, the call is a call and has its result.
+    // After conversion the call has its result.
     let done = stage.json(&["append", "--messages", &file, "--format", "openai-chat"]);
     assert_eq!(done["added"].as_array().unwrap().len(), 3);
     assert_eq!(done["warnings"], json!([]));
@@ -541,7 +541,7 @@ fn messages_of_another_format_are_refused_by_number_or_converted() {
     assert_eq!(shown["messages"][0]["message"]["content"][0]["name"], "today");
     assert_eq!(shown["messages"][1]["message"]["content"][0]["tool_use_id"], "c1");
 
-    // Other refusals say the number too.
+    // Other errors have the number of the message too.
     let file = stage.file(
         "nobody.jsonl",
         "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"nobody\",\"content\":\"a\"}",
@@ -550,7 +550,7 @@ fn messages_of_another_format_are_refused_by_number_or_converted() {
     assert_eq!(refused.code, 1);
     assert!(refused.errors.contains("message 2: role must be"), "{refused:?}");
 
-    // Operations keep messages as they come, and people are told.
+    // `apply` stores messages unchanged and prints a note.
     let append = json!({ "operation": "APPEND", "messages": [turn[1].as_object().map(|call| {
         let mut call = call.clone();
         call["content"] = json!("Let me look.");
@@ -560,7 +560,7 @@ fn messages_of_another_format_are_refused_by_number_or_converted() {
     let done = stage.run(&["apply", &file]);
     assert_eq!(done.code, 0);
     assert!(done.errors.contains("is in the format openai-chat"), "{done:?}");
-    // A session that was compacted is more than messages.
+    // A compacted session cannot be converted to a list of messages.
     let said =
         r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#;
     let compacted = r#"{"type":"compacted","payload":{"message":"They counted."}}"#;
@@ -570,7 +570,7 @@ fn messages_of_another_format_are_refused_by_number_or_converted() {
 }
 
 #[test]
-fn all_commands_take_the_same_provider_unless_told() {
+fn all_commands_have_the_same_default_provider() {
     let stage = Stage::new();
     stage.plain(&["new", "plain"]);
     stage.plain(&["append", "--text", "Hi"]);
@@ -589,9 +589,9 @@ fn all_commands_take_the_same_provider_unless_told() {
     assert_eq!(stage.json(&["clear", "--dry-run"])["cachePlan"]["for"], "openai-chat");
 }
 
-/// They are no text of a message, so nothing counts or finds them; who looks at the message sees them.
+/// Thinking and refusals are not part of the text of a message, but `show --full` prints them.
 #[test]
-fn thoughts_and_refusals_are_shown() {
+fn thinking_and_refusals_are_shown() {
     let stage = Stage::new();
     let file = stage.file(
         "talk.json",
@@ -609,7 +609,7 @@ fn thoughts_and_refusals_are_shown() {
 }
 
 #[test]
-fn an_export_says_when_messages_came() {
+fn an_export_has_the_times_of_messages() {
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     stage.plain(&["append", "--text", "Well?"]);
@@ -621,7 +621,7 @@ fn an_export_says_when_messages_came() {
 }
 
 #[test]
-fn one_value_of_a_file_may_be_as_large_as_is_said() {
+fn the_maximum_size_of_one_value_can_be_set() {
     let stage = Stage::new();
     let text = "a".repeat(5_000);
     let file = stage.file("talk.json", &format!(r#"[{{"role":"user","content":"{text}"}}]"#));
@@ -636,7 +636,7 @@ fn one_value_of_a_file_may_be_as_large_as_is_said() {
 }
 
 #[test]
-fn findings_name_the_position_in_the_view_where_tools_are_described() {
+fn findings_have_positions_in_a_view_with_a_tool_description() {
     let stage = Stage::new();
     let call = json!({ "role": "assistant", "content": [
         { "type": "tool_use", "id": "c", "name": "ls", "input": {} }] });

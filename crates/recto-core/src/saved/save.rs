@@ -57,8 +57,8 @@ fn save_log(log: &MessageLog) -> Vec<SavedEntry> {
         .collect()
 }
 
-/// Writes versions in order, each as a change of earlier ones. It keeps the cost of reading each version,
-/// and writes a full list before the cost becomes too high.
+/// Writes versions in order, each as a change of earlier ones. It tracks the cost of reading each version, and
+/// writes a full list when the cost of the changes would be too high.
 ///
 /// A new saver can be used at any time: it writes a full list if it does not know the previous version.
 #[derive(Clone, Debug, Default)]
@@ -191,7 +191,7 @@ impl Saver {
         saved
     }
 
-    /// Drops the costs of old versions. A view that changes such a version is written in full.
+    /// Drops the costs of old versions. A view that is based on such a version is written in full.
     fn drop_old(&mut self, newest: Version) {
         let oldest = Version(newest.0.saturating_sub(KEPT_VERSIONS as u32));
         if self.views.len() > 2 * KEPT_VERSIONS {
@@ -202,8 +202,8 @@ impl Saver {
         }
     }
 
-    /// A view as that of `origin`, as a change of the previous view, or in full. `appended` is the number
-    /// of new entries if the request only appended entries.
+    /// Saves a view as a reference to `origin`, as a change of the previous view, or in full. `appended` is the
+    /// number of new entries if the request only appended entries.
     fn view(
         &self,
         before: Option<&State>,

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use super::{Part, SavedVersion, SavedVersions};
 use crate::{Error, LogIndex, Version};
 
-/// Log entries of one conversation that versions show: its own versions, and those of its forks.
+/// The log entries of one conversation that at least one of the added versions shows. Versions of its forks
+/// can be added too.
 #[derive(Clone, Debug, Default)]
 pub struct ShownEntries {
     /// Ranges that neither overlap nor touch: the end of each by its start.
@@ -17,7 +18,7 @@ pub struct ShownEntries {
     all_below: Version,
     /// The versions whose views have been added.
     views: HashSet<Version>,
-    /// Only entries below this one are entries of the conversation; `None`: all are.
+    /// Entries from this one on belong to a fork and are ignored. `None`: all entries belong to the conversation.
     entries_below: Option<u32>,
 }
 
@@ -27,9 +28,9 @@ impl ShownEntries {
         self.add_view(versions, versions.saved(version)?, version)
     }
 
-    /// Continues with the versions of a fork from this one on. All versions below it have been added, or show
-    /// no entry of the conversation. The fork shares the entries below `entries_below` with the conversation;
-    /// its other entries have numbers that the conversation uses for other messages.
+    /// Starts adding versions of a fork. The versions below `all_below` have been added, or show no entry of
+    /// the conversation. The fork shares the entries below `entries_below` with the conversation; the indices
+    /// of its other entries belong to other messages of the conversation.
     pub fn branch(&mut self, all_below: Version, entries_below: Option<u32>) {
         self.all_below = all_below;
         self.entries_below = entries_below;

@@ -315,8 +315,8 @@ impl SavedVersions {
     }
 }
 
-/// A walk down a live path, which collects batches. It keeps its place: after a version that it lacked was
-/// loaded, it continues where it was. A path of n batches therefore takes n steps, however many versions are
+/// A walk down a live path, which collects batches. It keeps its position: after a missing version
+/// was loaded, it continues there. A path of n batches therefore takes n steps, however many versions are
 /// loaded on the way.
 #[derive(Clone, Debug)]
 pub struct BatchWalk {
@@ -401,7 +401,7 @@ mod tests {
     use super::*;
     use crate::{Approx, Conversation, Delete, Message, Settings};
 
-    /// The saved versions of a conversation whose every version but the first two opens a batch.
+    /// The saved versions of a conversation in which every version except the first two opens a batch.
     fn versions(count: u32) -> Vec<SavedVersion> {
         let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
         let messages = (0..=count).map(|number| Message::user(&number.to_string()));
@@ -417,14 +417,14 @@ mod tests {
         versions
     }
 
-    /// The versions that a walk asks for, one after the other. It gets each of them alone.
+    /// Runs a walk with at most two loaded versions, and returns it with the versions that it asked for.
     fn asked_for(mut walk: BatchWalk, saved: &[SavedVersion]) -> (BatchWalk, Vec<Version>) {
         let mut asked = Vec::new();
         let mut versions = SavedVersions::default();
         while let Err(error) = walk.advance(&versions) {
             let Error::NotLoaded(Missing::Version(version)) = error else { panic!("{error}") };
-            assert!(asked.len() < 10 * saved.len(), "it does not arrive");
-            // The last two: a step needs the batch above and the batch below.
+            assert!(asked.len() < 10 * saved.len(), "the walk does not end");
+            // Two versions are kept, because a step needs the batch above and the batch below.
             versions = match asked.last() {
                 Some(&last) => SavedVersions(
                     versions.0.into_iter().filter(|(known, _)| *known == last).collect(),
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_continues_where_it_was_after_a_version_was_loaded() {
+    fn a_walk_continues_at_the_same_batch_after_a_version_was_loaded() {
         let saved = versions(100);
         let newest = &saved[101];
         let path = StoredPath { origin: newest.batch.into(), number: newest.batch_number as usize };

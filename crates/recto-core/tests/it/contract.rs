@@ -100,7 +100,7 @@ fn arrange_shares_the_runs_that_it_keeps() {
 }
 
 #[test]
-fn an_index_that_arrange_names_twice_counts_at_its_first_place() {
+fn an_index_that_arrange_lists_twice_counts_at_its_first_position() {
     let conversation = appended(fresh(), &["a", "b", "c", "d"]);
     let cut = after(conversation, &[r#"{"operation":"DELETE","indices":[1]}"#]);
     let indices = [3, 0, 1, 3, 1, 0, 2].map(LogIndex).to_vec();
@@ -282,7 +282,7 @@ fn ignored_indices_cause_a_warning() {
 }
 
 #[test]
-fn requests_that_only_the_modification_form_has_survive_writing_and_reading() {
+fn requests_of_the_modification_form_survive_a_round_trip() {
     for json in [
         r#"{"operation":"insert","indices":[3],"data":[{"role":"user","content":"x"}]}"#,
         r#"{"operation":"delete","indices":[]}"#,
@@ -310,7 +310,7 @@ fn a_request_without_effect_makes_no_version() {
 }
 
 #[test]
-fn a_conversation_is_created_with_messages_behind_the_description() {
+fn the_messages_of_a_new_conversation_follow_the_tool_description() {
     let messages = [Message::user("a"), Message::assistant("b")];
     let conversation = Conversation::with_messages(settings(tool("f")), &messages, 0).unwrap();
     assert_eq!((view(&conversation), conversation.version()), (vec![0, 1, 2], Version(0)));

@@ -20,7 +20,7 @@ pub(crate) fn numbers(indices: impl IntoIterator<Item = LogIndex>) -> Vec<usize>
     indices.into_iter().map(LogIndex::as_usize).collect()
 }
 
-/// Everything that is observable of a conversation, to compare two states.
+/// The observable state of a conversation as text, to compare two states.
 pub(crate) fn fingerprint(conversation: &Conversation) -> String {
     let versions: Vec<_> = conversation.versions().collect();
     let views: Vec<Vec<usize>> = versions

@@ -1,5 +1,5 @@
-//! Random edits of accepted requests. What is rendered after an edit must have no shape that occurs only
-//! among refused requests, and must pass the validators that the unedited request passes.
+//! Random edits of accepted requests. The request that is rendered after an edit must have no shape that
+//! occurs only in refused requests, and must pass the validators that the original request passes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -36,7 +36,7 @@ impl Shapes {
 fn shapes_of(request: &Value, target: Target) -> Vec<String> {
     let (_, list) = history_fields(target);
     let messages = request[list].as_array().map(Vec::as_slice).unwrap_or_default();
-    // Models accept different parts, so a shape is that of a model.
+    // Models accept different parts, so the shape includes the model.
     let model = request["model"].as_str().unwrap_or_default();
     let shape = |message: &Value| format!("{model} {}", shape_of(message));
     let single: Vec<String> = messages.iter().map(shape).collect();
@@ -84,7 +84,7 @@ fn history_of(request: &Value, target: Target) -> String {
     lines.concat()
 }
 
-/// Role, type and parts of a message. Of several equal parts in sequence, one counts.
+/// Role, type and parts of a message. Consecutive parts of the same type are listed once.
 fn shape_of(message: &Value) -> String {
     let text = |key: &str| message[key].as_str().unwrap_or_default();
     let mut shape = format!("{} {}", text("role"), text("type"));

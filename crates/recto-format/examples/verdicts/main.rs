@@ -169,14 +169,14 @@ impl Index {
     }
 }
 
-/// What Recto says of one request.
+/// The result of recognition, lint and rendering for one request.
 #[derive(Default)]
 struct Judged {
     recognised: bool,
     errors: Vec<String>,
     same_values: bool,
     same_bytes: bool,
-    /// Where the histories differ first, or why there is none.
+    /// The first difference between the histories of the recorded and the rendered request, or the error.
     difference: String,
 }
 

@@ -70,7 +70,7 @@ fn the_current_branch_is_what_the_model_reads() {
 }
 
 #[test]
-fn branches_that_were_left_are_versions_and_hidden_messages_are_in_the_log() {
+fn abandoned_branches_are_versions_and_hidden_messages_are_in_the_log() {
     let replay = imported(&corpus(), CHATGPT);
     let conversation = first(&replay);
     assert_eq!(conversation.log().len(), 10);
@@ -110,7 +110,7 @@ fn an_exported_conversation_is_imported_with_the_same_messages() {
 }
 
 #[test]
-fn an_edited_conversation_is_linked_anew() {
+fn an_edited_conversation_is_exported_with_new_links() {
     let replay = imported(&corpus(), CHATGPT);
     let mut messages: Vec<Message> = first(&replay).messages().cloned().collect();
     messages.remove(1);
@@ -170,7 +170,7 @@ fn graphs_of_all_shapes_are_imported_completely() {
 }
 
 #[test]
-fn a_long_chain_does_not_need_the_stack() {
+fn a_long_chain_does_not_overflow_the_stack() {
     let ids: Vec<String> = (0..20_000).map(|number| format!("n{number}")).collect();
     let nodes: Vec<String> = (0..ids.len())
         .map(|at| {
@@ -235,7 +235,7 @@ fn read(file: &[u8]) -> Result<Collected, Error> {
 }
 
 #[test]
-fn conversations_are_found_in_a_zip_file_however_it_was_made() {
+fn conversations_are_found_in_zip_files_of_all_kinds() {
     let text = corpus();
     let body = text.as_bytes();
     let mut plain = Collected::default();
@@ -257,7 +257,7 @@ fn conversations_are_found_in_a_zip_file_however_it_was_made() {
 }
 
 #[test]
-fn names_inside_never_become_paths() {
+fn names_of_zip_entries_are_not_used_as_paths() {
     let secret = std::env::temp_dir().join("recto-zip-slip-conversations.json");
     let name = format!("../../../../../..{}", secret.display());
     let file = zip(&[
@@ -280,7 +280,7 @@ fn names_inside_never_become_paths() {
 }
 
 #[test]
-fn zip_bombs_are_refused_wherever_they_are() {
+fn zip_bombs_are_refused_in_every_entry_that_is_decompressed() {
     let bomb = vec![b' '; 40 << 20];
     for is_streamed in [false, true] {
         let file =
@@ -330,7 +330,7 @@ fn damaged_zip_files_are_errors() {
 }
 
 #[test]
-fn what_cannot_be_read_is_reported_with_its_node() {
+fn unreadable_content_is_reported_with_its_node() {
     let nodes = [
         node("a", None, &["b"]),
         r#""b":{"id":"b","message":{"author":{"role":"wizard"},"content":{}},"parent":"a","children":[]}"#.to_owned(),
@@ -343,7 +343,7 @@ fn what_cannot_be_read_is_reported_with_its_node() {
 
 /// One node calls one tool, so parallel calls become several nodes.
 #[test]
-fn calls_that_were_made_at_once_are_exported_one_by_one() {
+fn parallel_calls_are_exported_one_by_one() {
     let call = |id: &str, name: &str, n: u8| json!({"type": "tool_use", "id": id, "name": name, "input": {"n": n}});
     let result =
         |id: &str, text: &str| json!({"type": "tool_result", "tool_use_id": id, "content": text});

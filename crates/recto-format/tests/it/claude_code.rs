@@ -22,7 +22,7 @@ fn texts_by_role(conversation: &Conversation) -> Vec<String> {
     conversation.messages().map(describe).collect()
 }
 
-/// A line of a session: its uuid, its parent's, and its message.
+/// A line of a session with its uuid, the uuid of its parent, and its message.
 fn line(uuid: &str, parent: &str, kind: &str, message: &str) -> String {
     let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
     format!(
@@ -52,7 +52,7 @@ fn last(lines: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn the_session_ends_as_the_program_would_go_on_from_it() {
+fn the_last_view_is_the_one_from_which_claude_code_would_continue() {
     let replay = imported(&session(), CODE);
     let [replayed] = &replay.conversations[..] else { panic!("one conversation") };
     assert_eq!(replayed.start.name.as_deref(), Some("eu-1 restarted"));
@@ -156,7 +156,7 @@ fn a_session_that_starts_with_its_title_has_an_id_and_a_time() {
 }
 
 #[test]
-fn every_line_comes_back_byte_for_byte() {
+fn every_line_is_exported_byte_for_byte() {
     let text = session();
     let replay = imported(&text, CODE);
     let replayed = &replay.conversations[0];
@@ -254,7 +254,7 @@ fn a_text_that_looks_like_json_between_strings_is_kept_as_text() {
 }
 
 #[test]
-fn an_answer_that_was_tried_again_takes_the_place_of_the_first() {
+fn a_retried_answer_replaces_the_first_one() {
     let said = |uuid: &str, response: &str, text: &str| {
         let message = format!(
             r#"{{"id":"{response}","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}"#
@@ -266,12 +266,12 @@ fn an_answer_that_was_tried_again_takes_the_place_of_the_first() {
 }
 
 #[test]
-fn a_second_root_starts_over() {
+fn a_second_root_hides_all_earlier_messages() {
     assert_eq!(last(&[says("1", "", "a"), says("2", "", "b")]), ["user: b"]);
 }
 
 #[test]
-fn what_a_compaction_preserves_stays_behind_the_summary() {
+fn messages_that_a_compaction_preserves_follow_the_summary() {
     let boundary = r#"{"parentUuid":null,"logicalParentUuid":"3","type":"system","subtype":"compact_boundary","compactMetadata":{"preservedMessages":{"anchorUuid":"s","uuids":["2","3"]}},"uuid":"c"}"#;
     let summary =
         says("s", "c", "in short").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
@@ -294,7 +294,7 @@ fn what_a_compaction_preserves_stays_behind_the_summary() {
 }
 
 #[test]
-fn a_segment_that_a_compaction_preserves_stays_behind_the_summary() {
+fn a_segment_that_a_compaction_preserves_follows_the_summary() {
     let boundary = r#"{"parentUuid":null,"logicalParentUuid":"4","type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preservedSegment":{"headUuid":"HEAD","anchorUuid":"s","tailUuid":"TAIL"}},"uuid":"c"}"#;
     let summary =
         says("s", "c", "in short").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
@@ -330,14 +330,14 @@ fn a_segment_that_a_compaction_preserves_stays_behind_the_summary() {
 }
 
 #[test]
-fn a_boundary_without_a_summary_hides_what_was_before() {
+fn a_boundary_without_a_summary_hides_all_earlier_messages() {
     let boundary = r#"{"parentUuid":null,"type":"system","subtype":"compact_boundary","uuid":"c"}"#;
     let lines = [says("1", "", "a"), boundary.to_owned(), says("2", "c", "b")];
     assert_eq!(last(&lines), ["user: b"]);
 }
 
 #[test]
-fn the_file_of_a_subagent_is_a_conversation_of_its_own() {
+fn the_file_of_a_subagent_is_a_separate_conversation() {
     let side = |text: String| text.replace("\"isSidechain\":false", "\"isSidechain\":true");
     let replay = imported(&[side(says("1", "", "a")), side(says("2", "1", "b"))].join("\n"), CODE);
     assert_eq!(replay.conversations[0].branches.len(), 1);
@@ -348,7 +348,7 @@ fn the_file_of_a_subagent_is_a_conversation_of_its_own() {
 }
 
 #[test]
-fn lines_that_are_broken_or_strange_are_reported_and_the_rest_is_read() {
+fn malformed_and_unknown_lines_are_reported_and_the_rest_is_read() {
     let api_error = line("e", "1", "assistant", r#"{"role":"assistant","content":"API Error"}"#)
         .replace("\"type\"", "\"isApiErrorMessage\":true,\"type\"");
     let lines = [
@@ -375,7 +375,7 @@ fn lines_that_are_broken_or_strange_are_reported_and_the_rest_is_read() {
 }
 
 #[test]
-fn thoughts_keep_their_signature_and_their_model() {
+fn thinking_keeps_its_signature_and_its_model() {
     let replay = imported(&session(), CODE);
     let main = &replay.conversations[0].branches[0].conversation;
     let thought = &main.log().iter().nth(1).unwrap().message;
@@ -387,7 +387,7 @@ fn thoughts_keep_their_signature_and_their_model() {
 }
 
 #[test]
-fn a_long_content_is_not_kept_twice() {
+fn a_long_content_is_not_stored_twice() {
     let long = "eu-1 is slow. ".repeat(100);
     let result = format!(r#"[{{"type":"tool_result","tool_use_id":"a","content":"{long}"}}]"#);
     let lines = [
@@ -427,7 +427,7 @@ fn a_long_content_is_not_kept_twice() {
 }
 
 #[test]
-fn what_never_was_a_line_has_the_time_it_came_or_none() {
+fn a_message_that_was_not_imported_has_its_given_time_or_none() {
     let view = [
         Message::user("One"),
         Message::from_json(r#"{"role":"assistant","content":"Two","timestamp":1777629600250}"#)
@@ -451,7 +451,7 @@ fn what_never_was_a_line_has_the_time_it_came_or_none() {
 
 /// An unreadable block is replaced; the rest of the line is read.
 #[test]
-fn what_can_be_read_of_a_line_is_read() {
+fn the_readable_blocks_of_a_line_are_imported() {
     let line = r#"{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"assistant","uuid":"a","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"f","input":{}}]}}"#;
     let replay = imported(line, Format::ClaudeCode);
     let conversation = &replay.conversations[0].branches[0].conversation;
@@ -466,7 +466,7 @@ fn what_can_be_read_of_a_line_is_read() {
 }
 
 #[test]
-fn a_line_in_front_of_its_parent_is_held_back() {
+fn a_line_before_its_parent_is_imported_after_it() {
     let file = [
         says("a", "", "One"),
         says("c", "b", "Three"),
@@ -487,7 +487,7 @@ fn a_line_in_front_of_its_parent_is_held_back() {
 }
 
 #[test]
-fn a_uuid_that_comes_again_with_another_message_is_another_branch() {
+fn a_repeated_uuid_with_another_message_is_another_branch() {
     let file = [
         says("a", "", "One"),
         says("b", "a", "Two"),
@@ -508,5 +508,5 @@ fn a_uuid_that_comes_again_with_another_message_is_another_branch() {
     let conversation = &replay.conversations[0].branches[0].conversation;
     let texts: Vec<String> = conversation.messages().map(|it| it.text().into_owned()).collect();
     assert_eq!(texts, ["One", "Two, better", "Three"]);
-    assert_eq!(conversation.log().len(), 4, "the first is in the log");
+    assert_eq!(conversation.log().len(), 4, "the replaced message is in the log");
 }

@@ -54,7 +54,7 @@ fn compacted(texts: &[&str]) -> String {
 }
 
 #[test]
-fn a_rollout_ends_with_what_the_model_reads() {
+fn the_last_view_of_a_rollout_is_what_the_model_reads() {
     let replay = imported(&corpus("rollout.jsonl"), CODEX);
     assert_eq!(replay.warnings, []);
     let start = &replay.conversations[0].start;
@@ -98,7 +98,7 @@ fn messages_of_the_user_survive_any_number_of_old_compactions() {
 }
 
 #[test]
-fn the_history_of_a_rollout_can_be_walked() {
+fn every_step_of_a_rollout_is_a_version() {
     let replay = imported(&corpus("rollout.jsonl"), CODEX);
     let conversation = only(&replay);
     let kinds: Vec<&str> = conversation.versions().map(|info| info.operation.as_str()).collect();
@@ -131,7 +131,7 @@ fn the_history_of_a_rollout_can_be_walked() {
 }
 
 #[test]
-fn every_line_comes_back_byte_for_byte() {
+fn every_line_is_exported_byte_for_byte() {
     for name in ["rollout.jsonl", "old_compaction.jsonl"] {
         let text = corpus(name);
         let replay = imported(&text, CODEX);
@@ -187,7 +187,7 @@ fn turns_are_rolled_back_across_compactions() {
     assert_eq!(
         last(&[user("a"), context.clone(), back(1)]),
         Vec::<String>::new(),
-        "what the program says is no turn"
+        "a message of the program is not a turn"
     );
     // Into the history of a compaction.
     let lines = [user("a"), compacted(&["a", "sum"]), user("b"), back(2), user("c")];
@@ -198,7 +198,7 @@ fn turns_are_rolled_back_across_compactions() {
 }
 
 #[test]
-fn what_cannot_be_read_is_reported_and_the_rest_is_read() {
+fn unreadable_lines_are_reported_and_the_rest_is_imported() {
     let lines = [
         r#"{"type":"session_meta","payload":{"id":"x","history_base":{"path":"/other"}}}"#
             .to_owned(),
@@ -241,7 +241,7 @@ fn the_oldest_rollouts_have_items_without_an_envelope() {
 }
 
 #[test]
-fn messages_from_elsewhere_are_written_as_items() {
+fn messages_that_were_not_imported_are_exported_as_items() {
     let messages = [Message::user("a"), Message::tool_result("c", "done")];
     let mut file = Vec::new();
     export(&messages, CODEX, &Default::default(), &mut file).unwrap();
@@ -252,7 +252,7 @@ fn messages_from_elsewhere_are_written_as_items() {
 }
 
 #[test]
-fn steps_of_a_long_rollout_do_not_wait_for_its_end() {
+fn steps_of_a_long_rollout_are_emitted_before_its_end() {
     let lines: Vec<String> = (0..10).map(|number| user(&number.to_string())).collect();
     let mut collected = Collected::default();
     import(&*lines.join("\n"), Some(CODEX), &ImportOptions::default(), &mut collected).unwrap();
@@ -261,7 +261,7 @@ fn steps_of_a_long_rollout_do_not_wait_for_its_end() {
 }
 
 #[test]
-fn a_long_text_or_output_is_not_kept_twice() {
+fn a_long_text_or_output_is_not_stored_twice() {
     let long = "eu-1 is slow. ".repeat(100);
     let output = format!(
         r#"{{"timestamp":"2026-05-01T10:00:00.000Z","type":"response_item","payload":{{"type":"function_call_output","call_id":"a","output":"{long}"}}}}"#
@@ -276,7 +276,7 @@ fn a_long_text_or_output_is_not_kept_twice() {
 }
 
 #[test]
-fn lines_of_another_format_are_reported_and_come_back() {
+fn lines_of_another_format_are_reported_and_exported() {
     let chat = r#"{"messages":[{"role":"user","content":"hi"}]}"#;
     let file = [chat.to_owned(), user("a"), chat.to_owned()].join("\n");
     let replay = imported(&file, Format::Codex);
@@ -289,7 +289,7 @@ fn lines_of_another_format_are_reported_and_come_back() {
 
 /// codex reads only lists, and requires a valid time.
 #[test]
-fn what_never_was_a_line_is_written_with_a_list_and_the_time_it_came() {
+fn a_message_that_was_not_imported_is_exported_with_a_list_and_a_time() {
     let view = [Message::user("One"), Message::assistant("Two")];
     let written = |times: &[i64]| {
         let mut file = Vec::new();
@@ -303,5 +303,5 @@ fn what_never_was_a_line_is_written_with_a_list_and_the_time_it_came() {
 {"timestamp":"2026-05-01T10:00:01.000Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Two"}]}}
 "#
     );
-    assert!(!written(&[]).contains("timestamp"), "nobody knows the time");
+    assert!(!written(&[]).contains("timestamp"), "the time is not known");
 }

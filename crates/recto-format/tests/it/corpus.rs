@@ -68,7 +68,7 @@ fn foreign(text: &str, keys: &[&str]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn every_message_of_a_list_comes_back_byte_for_byte() {
+fn every_message_of_a_list_is_exported_byte_for_byte() {
     for (path, format) in files() {
         if matches!(format, Format::ClaudeCode | Format::Codex | Format::ChatGpt) {
             continue;
@@ -104,7 +104,7 @@ fn in_json_lines_every_message_stays_on_its_line() {
 }
 
 #[test]
-fn a_file_without_space_and_a_file_of_lines_come_back_whole() {
+fn compact_files_and_json_lines_are_exported_byte_for_byte() {
     for name in [
         "anthropic/request.json",
         "anthropic/messages.jsonl",

@@ -33,7 +33,7 @@ fn errors(view: &[Message], target: Target, model: Option<&str>) -> Vec<Finding>
 
 /// Checks that a request is recognised, has no errors and is rendered with the same history, byte for
 /// byte.
-fn comes_back(request: &str, format: Format, target: Target, list: &str) {
+fn check_round_trip(request: &str, format: Format, target: Target, list: &str) {
     let view = view_of(request, format);
     let value: Value = serde_json::from_str(request).unwrap();
     let model = value["model"].as_str();
@@ -55,7 +55,7 @@ fn text(role: &str, text: &str) -> Message {
 }
 
 #[test]
-fn f1_reasoning_goes_with_the_answer_that_was_replaced() {
+fn f1_reasoning_of_a_replaced_answer_is_not_sent() {
     let request = r#"{"model":"gpt-5.2","input":[{"role":"user","content":"6 * 7?"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"AAAA"},{"type":"message","role":"assistant","id":"msg_1","content":[{"type":"output_text","text":"41","annotations":[]}]},{"role":"user","content":"Sure?"}]}"#;
     let mut view = view_of(request, Format::OpenAiResponses);
     view[2] = text("assistant", "42");
@@ -77,7 +77,7 @@ fn f2_reasoning_content_is_returned_to_the_model_that_produced_it() {
         r#"{"model":"deepseek-v4-flash","messages":[{"role":"user","content":"Weather?"},{"role":"assistant","content":"","reasoning_content":"I call it.","tool_calls":[{"id":"c1","type":"function","function":{"name":"w","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"sun"}]}"#,
         r#"{"model":"anthropic/claude-haiku-4.5","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yo","reasoning":"short","reasoning_details":[{"type":"reasoning.text","text":"short","signature":"AAAA"}]},{"role":"user","content":"more"}]}"#,
     ] {
-        comes_back(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+        check_round_trip(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
     }
     // An answer that the model loop stored.
     let made = |model: &str| {
@@ -105,7 +105,7 @@ fn f2_reasoning_content_is_returned_to_the_model_that_produced_it() {
 #[test]
 fn f3_a_string_as_input_keeps_its_instructions() {
     let request = r#"{"model":"gpt-4o","instructions":"Be brief.","input":"Say hi"}"#;
-    comes_back(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    check_round_trip(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
     let mut view = view_of(request, Format::OpenAiResponses);
     let roles: Vec<&str> = view.iter().map(|message| message.role().as_str()).collect();
     assert_eq!(roles, ["system", "user"]);
@@ -128,7 +128,7 @@ fn f4_requests_to_the_responses_api_are_recognised() {
         r#"{"input":[{"type":"message","role":"user","content":"Hello"}],"model":"gpt-4o"}"#,
         r#"{"input":[{"role":"user","content":"Hello"}],"instructions":"","model":"gpt-4o"}"#,
     ] {
-        comes_back(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+        check_round_trip(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
     }
     // The input of an embedding is a list of strings.
     assert!(Format::recognise(&br#"{"model":"text-embedding-3","input":["a","b"]}"#[..]).is_err());
@@ -137,7 +137,7 @@ fn f4_requests_to_the_responses_api_are_recognised() {
 #[test]
 fn f5_newer_items_of_responses_are_sent_again() {
     let request = r#"{"model":"gpt-5.4","input":[{"role":"user","content":"Find a tool"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"AAAA"},{"type":"tool_search_call","id":"ts_1","call_id":"call_1","execution":"client","arguments":{"query":"rate"},"status":"completed"},{"type":"tool_search_output","call_id":"call_1","execution":"client","tools":[{"type":"function","name":"rate","parameters":{"type":"object","properties":{}}}]},{"type":"function_call","id":"fc_1","call_id":"call_2","name":"rate","namespace":"money","arguments":"{}"},{"type":"function_call_output","call_id":"call_2","output":"1.1"}]}"#;
-    comes_back(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    check_round_trip(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
     for item in [
         r#"{"type":"additional_tools","tools":[]}"#,
         r#"{"type":"agent_message","id":"am_1","content":[{"type":"output_text","text":"done"}]}"#,
@@ -145,7 +145,7 @@ fn f5_newer_items_of_responses_are_sent_again() {
         let request = format!(
             r#"{{"model":"gpt-5.4","input":[{{"role":"user","content":"go"}},{item},{{"role":"user","content":"on"}}]}}"#
         );
-        comes_back(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+        check_round_trip(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
     }
     // The call of the result is stored at the provider.
     let stored = r#"{"model":"gpt-5.4","previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"call_2","output":"1.1"}]}"#;
@@ -159,7 +159,7 @@ fn f5_newer_items_of_responses_are_sent_again() {
 #[test]
 fn f6_a_system_message_inside_the_list_stays_one_at_anthropic() {
     let request = r#"{"model":"claude-opus-4-8","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yo"},{"role":"user","content":"go on"},{"role":"system","content":"Answer in French."}]}"#;
-    comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+    check_round_trip(request, Format::Anthropic, Target::Anthropic, "messages");
     let view = view_of(request, Format::Anthropic);
     let file = exported(&view, Format::Anthropic, Container::List);
     assert!(file.contains(r#"{"role":"system","content":"Answer in French."}"#), "{file}");
@@ -168,11 +168,11 @@ fn f6_a_system_message_inside_the_list_stays_one_at_anthropic() {
 #[test]
 fn f7_blocks_of_newer_versions_of_anthropics_api_are_sent_again() {
     let request = r#"{"model":"claude-opus-5","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"yo"}]},{"role":"system","content":[{"type":"tool_addition","tools":[{"name":"t","input_schema":{"type":"object"}}]},{"type":"tool_removal","names":["u"]}]},{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"advisor","input":{}},{"type":"advisor_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"advisor_result","text":"ok"}},{"type":"text","text":"done"}]},{"role":"user","content":"thanks"}]}"#;
-    comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+    check_round_trip(request, Format::Anthropic, Target::Anthropic, "messages");
 }
 
 #[test]
-fn f8_requests_to_bedrock_are_a_format_of_their_own() {
+fn f8_requests_to_bedrock_have_their_own_format() {
     let request = r#"{"inferenceConfig":{"maxTokens":9},"messages":[{"role":"user","content":[{"text":"What is it?"},{"document":{"name":"Doc 1","format":"txt","source":{"bytes":"aGk="}}},{"cachePoint":{"type":"default"}}]},{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"I look.","signature":"AAAA"}}},{"toolUse":{"toolUseId":"t1","name":"look","input":{"at": 1}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"t1","content":[{"text":"a doc"},{"json":{"n":1}}],"status":"error"}}]}],"system":[{"text":"Be brief."}],"toolConfig":{"tools":[{"toolSpec":{"name":"look","description":"Looks.","inputSchema":{"json":{"type":"object"}}}}]}}"#;
     let view = view_of(request, Format::BedrockConverse);
     let shown: Vec<String> = view.iter().map(|it| format!("{} {}", it.role(), it.text())).collect();
@@ -201,7 +201,7 @@ fn f9_anthropics_requests_and_responses_are_recognised_by_their_envelope() {
         r#"{"anthropic_version":"bedrock-2023-05-31","max_tokens":64,"messages":[{"role":"user","content":"hi"}]}"#,
         r#"{"model":"m","system":"Be brief.","max_tokens":64,"messages":[{"role":"user","content":"hi"}]}"#,
     ] {
-        comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+        check_round_trip(request, Format::Anthropic, Target::Anthropic, "messages");
     }
     let response = r#"{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-6","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}"#;
     assert_eq!(Format::recognise(response.as_bytes()).unwrap(), Format::Anthropic);
@@ -223,13 +223,13 @@ fn f10_fields_that_recto_does_not_know_are_sent_to_the_same_provider() {
         r#"{"role":"user","content":[{"type":"input_audio","input_audio":"AAAA"},{"type":"text","text":"What?"}]}"#,
     ] {
         let request = format!(r#"{{"model":"m","messages":[{message}]}}"#);
-        comes_back(&request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+        check_round_trip(&request, Format::OpenAiChat, Target::OpenAiChat, "messages");
     }
     // Servers that omit the ids of calls.
     let request = r#"{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","name":"f","content":"done"},{"role":"user","content":"and?"}]}"#;
-    comes_back(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    check_round_trip(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
     let unnamed = request.replace(r#""name":"f","content":"done""#, r#""content":"done""#);
-    comes_back(&unnamed, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    check_round_trip(&unnamed, Format::OpenAiChat, Target::OpenAiChat, "messages");
     for item in [
         r#"{"type":"message","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"hm"}]}"#,
         r#"{"role":"user","content":[{"type":"input_text","text":"a","prompt_cache_breakpoint":true}]}"#,
@@ -237,7 +237,7 @@ fn f10_fields_that_recto_does_not_know_are_sent_to_the_same_provider() {
         let request = format!(
             r#"{{"model":"gpt-5.4","input":[{{"role":"user","content":"go"}},{item},{{"role":"user","content":"on"}}]}}"#
         );
-        comes_back(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+        check_round_trip(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
     }
     for message in [
         r#"{"role":"assistant","content":[{"type":"text","text":"a","citations":null}]}"#,
@@ -247,16 +247,16 @@ fn f10_fields_that_recto_does_not_know_are_sent_to_the_same_provider() {
         let request = format!(
             r#"{{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{{"role":"user","content":"go"}},{message},{{"role":"user","content":"on"}}]}}"#
         );
-        comes_back(&request, Format::Anthropic, Target::Anthropic, "messages");
+        check_round_trip(&request, Format::Anthropic, Target::Anthropic, "messages");
     }
     let calls = r#"{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"content":[{"id":"search_1","input":{"q": "x"},"name":"search","type":"tool_use","caller":{"type":"direct"}}],"role":"assistant"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"search_1","content":[{"type":"text","text":"found"}]}]}]}"#;
-    comes_back(calls, Format::Anthropic, Target::Anthropic, "messages");
+    check_round_trip(calls, Format::Anthropic, Target::Anthropic, "messages");
     for request in [
         r#"{"contents":[{"role":"user","parts":[{"fileData":{"fileUri":"https://a.b/v.mp4","mimeType":"video/mp4"},"videoMetadata":{"fps":2}},{"text":"Watch"}]}]}"#,
         r#"{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"result":"ok"}}}]}]}"#,
         r#"{"system_instruction":{"parts":[{"text":"Be brief."}],"role":"user"},"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"AAAA"}}],"role":"user"}]}"#,
     ] {
-        comes_back(request, Format::Gemini, Target::Gemini, "contents");
+        check_round_trip(request, Format::Gemini, Target::Gemini, "contents");
     }
 }
 
@@ -310,12 +310,12 @@ fn f13_an_empty_text_is_accepted_by_google_and_openai() {
         r#"{"contents":[{"role":"user","parts":[{"text":""}]}]}"#,
         r#"{"contents":[{"role":"user","parts":[{"text":""}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"AAAA"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"ok"}}}]}]}"#,
     ] {
-        comes_back(request, Format::Gemini, Target::Gemini, "contents");
+        check_round_trip(request, Format::Gemini, Target::Gemini, "contents");
     }
     let chat = r#"{"model":"gpt-5","messages":[{"role":"user","content":"go"},{"role":"assistant","content":""},{"role":"user","content":"on"}]}"#;
-    comes_back(chat, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    check_round_trip(chat, Format::OpenAiChat, Target::OpenAiChat, "messages");
     let responses = r#"{"model":"gpt-5","input":[{"role":"user","content":[{"type":"input_text","text":""}]},{"role":"assistant","content":""},{"role":"user","content":"on"}]}"#;
-    comes_back(responses, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    check_round_trip(responses, Format::OpenAiResponses, Target::OpenAiResponses, "input");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn f14_anthropic_accepts_a_first_message_of_the_assistant() {
         r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"assistant","content":"Hello."},{"role":"user","content":"hi"}]}"#,
         r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"notify","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"sent"}]}]}"#,
     ] {
-        comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+        check_round_trip(request, Format::Anthropic, Target::Anthropic, "messages");
     }
     // Messages that were not imported keep their role too.
     let view = [
@@ -339,20 +339,20 @@ fn f14_anthropic_accepts_a_first_message_of_the_assistant() {
 }
 
 #[test]
-fn f15_shapes_that_providers_accept_are_no_errors() {
+fn f15_lint_has_no_errors_for_requests_that_providers_accept() {
     // A call of the server is in flight while the client answers the call beside it.
     let in_flight = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_1","name":"m","server_name":"s","input":{}},{"type":"tool_use","id":"toolu_1","name":"t","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}]}]}"#;
-    comes_back(in_flight, Format::Anthropic, Target::Anthropic, "messages");
+    check_round_trip(in_flight, Format::Anthropic, Target::Anthropic, "messages");
     // The id of a call may occur again in a later turn.
     let repeated = r#"{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"2"}]}"#;
-    comes_back(repeated, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    check_round_trip(repeated, Format::OpenAiChat, Target::OpenAiChat, "messages");
     let long = "c".repeat(60);
     let ids = format!(
         r#"{{"model":"openai/gpt-5","messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"{long}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"{long}","content":"1"}}]}}"#
     );
-    comes_back(&ids, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    check_round_trip(&ids, Format::OpenAiChat, Target::OpenAiChat, "messages");
     let space = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"text","text":" "},{"type":"tool_use","id":"toolu_1","name":"t","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}]}]}"#;
-    comes_back(space, Format::Anthropic, Target::Anthropic, "messages");
+    check_round_trip(space, Format::Anthropic, Target::Anthropic, "messages");
 }
 
 #[test]
@@ -361,14 +361,14 @@ fn f16_an_empty_system_prompt_is_imported() {
         let request = format!(
             r#"{{"model":"claude-sonnet-4-5","max_tokens":9,"system":{system},"messages":[{{"role":"user","content":"hi"}}]}}"#
         );
-        comes_back(&request, Format::Anthropic, Target::Anthropic, "messages");
+        check_round_trip(&request, Format::Anthropic, Target::Anthropic, "messages");
     }
     let request = r#"{"model":"gpt-5","instructions":"","input":[{"role":"user","content":"hi"}]}"#;
-    comes_back(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    check_round_trip(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
 }
 
 #[test]
-fn f19_a_request_is_recognised_behind_a_large_first_part() {
+fn f19_a_request_with_a_large_first_part_is_recognised() {
     let image = "A".repeat(400 << 10);
     let anthropic = format!(
         r#"{{"messages":[{{"role":"user","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{image}"}}}},{{"type":"text","text":"What?"}}]}}],"model":"claude-sonnet-4-5","max_tokens":9}}"#
@@ -442,7 +442,7 @@ fn n7_a_wrong_format_is_refused_with_a_description_of_the_file() {
 #[test]
 fn parallel_calls_in_two_messages_are_accepted_by_anthropic_and_google() {
     let anthropic = r#"{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"a","input":{}}]},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_2","name":"b","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"2"}]}]}"#;
-    comes_back(anthropic, Format::Anthropic, Target::Anthropic, "messages");
+    check_round_trip(anthropic, Format::Anthropic, Target::Anthropic, "messages");
     let gemini = r#"{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}}]},{"role":"model","parts":[{"functionCall":{"name":"b","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"output":"1"}}}]},{"role":"user","parts":[{"functionResponse":{"name":"b","response":{"output":"2"}}}]}]}"#;
-    comes_back(gemini, Format::Gemini, Target::Gemini, "contents");
+    check_round_trip(gemini, Format::Gemini, Target::Gemini, "contents");
 }

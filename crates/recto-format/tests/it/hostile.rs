@@ -52,7 +52,7 @@ fn every_file_of_the_corpus_is_read_in_every_format() {
 /// Importing a file as another format causes warnings; if nothing is readable, the error names the
 /// format that the file looks like.
 #[test]
-fn a_file_of_another_format_is_not_taken_for_one_of_broken_messages() {
+fn the_error_for_a_file_of_another_format_names_that_format() {
     let mut refused = Vec::new();
     for (format, file) in corpus() {
         for other in Format::ALL.iter().copied().filter(|other| *other != format) {
@@ -82,7 +82,7 @@ fn a_file_of_another_format_is_not_taken_for_one_of_broken_messages() {
 }
 
 #[test]
-fn files_that_are_cut_or_spoiled_anywhere_are_read_or_refused() {
+fn files_that_are_cut_or_changed_anywhere_are_imported_or_refused() {
     for (format, file) in corpus() {
         for at in (0..file.len()).step_by(97) {
             read(&file[..at], format);
@@ -94,7 +94,7 @@ fn files_that_are_cut_or_spoiled_anywhere_are_read_or_refused() {
 }
 
 #[test]
-fn strange_values_are_read_or_refused() {
+fn unusual_values_are_imported_or_refused() {
     let values = [
         "",
         " ",
@@ -175,7 +175,7 @@ fn depth_and_size_are_bounded() {
 }
 
 #[test]
-fn time_grows_with_the_file_and_not_faster() {
+fn the_time_to_import_is_linear() {
     let says = |uuid: usize, parent: usize| {
         format!(
             r#"{{"type":"user","uuid":"{uuid}","parentUuid":"{parent}","message":{{"role":"user","content":"x"}}}}"#
@@ -209,7 +209,7 @@ fn time_grows_with_the_file_and_not_faster() {
 
 /// Every file or view here once took time quadratic in its length.
 #[test]
-fn no_file_or_view_takes_the_square_of_its_length() {
+fn no_file_or_view_takes_quadratic_time() {
     let clock = std::time::Instant::now();
     let import = |file: &str, format| {
         let mut collected = Collected::default();
@@ -274,7 +274,7 @@ fn no_file_or_view_takes_the_square_of_its_length() {
 
 /// A program can write any `metadata.source`.
 #[test]
-fn sources_that_lie_are_written_as_json_all_the_same() {
+fn a_forged_source_is_exported_as_valid_json() {
     let lies = [
         r#""original":1"#,
         r#""original":"x","before":[1,"x",null,{}]"#,
@@ -304,7 +304,7 @@ fn sources_that_lie_are_written_as_json_all_the_same() {
 }
 
 #[test]
-fn whatever_was_imported_is_rendered_as_every_provider_takes_it() {
+fn every_imported_file_is_rendered_as_a_valid_request() {
     for (format, file) in corpus() {
         // The validator accepts plain numbers only.
         let file = String::from_utf8(file).unwrap().replace("1e400", "1.5e4");
@@ -396,7 +396,7 @@ fn spoil(file: &mut Vec<u8>, other: &[u8], dice: &mut impl FnMut(usize) -> usize
 }
 
 #[test]
-fn files_that_are_spoiled_at_random_are_read_or_refused() {
+fn randomly_changed_files_are_imported_or_refused() {
     let number = |name: &str, default: u64| {
         std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
     };
@@ -496,7 +496,7 @@ fn switching_between_branches_of_a_session_is_cheap() {
 
 /// One limit for a message of a list, a line of a session and a node of a graph.
 #[test]
-fn one_limit_holds_for_every_format() {
+fn every_format_has_the_same_size_limit() {
     let text = "a".repeat(9_000);
     for (format, file) in [
         (Format::OpenAiChat, format!(r#"[{{"role":"user","content":"{text}"}}]"#)),

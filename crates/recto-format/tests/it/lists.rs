@@ -90,7 +90,7 @@ fn items_of_responses_become_messages_and_keep_what_only_openai_reads() {
     );
     assert_eq!(read[6].1[0]["content"][1]["source"]["media_type"], "image/png");
     assert_eq!(read[9].1[0], json!({"type": "refusal", "refusal": "I cannot say more."}));
-    assert_eq!(read[10].0, "system", "developers speak as the system");
+    assert_eq!(read[10].0, "system", "the role developer becomes system");
     assert_eq!(read[12].1[0]["kind"], "custom");
     let (messages, _) = messages(&file, Format::OpenAiResponses);
     assert_eq!(source(&messages[2])["provider"], "openai");
@@ -125,7 +125,7 @@ fn a_langchain_call_that_is_listed_twice_is_one_call() {
     let file = corpus("langchain/messages_to_dict.json");
     let replay = imported(&file, Format::LangChain);
     let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
-    assert_eq!(fields, ["[7].type"], "a wish to remove a message is none");
+    assert_eq!(fields, ["[7].type"], "a RemoveMessage is not a message");
     let messages: Vec<Message> =
         replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let read = contents(&messages);
@@ -137,11 +137,11 @@ fn a_langchain_call_that_is_listed_twice_is_one_call() {
     assert_eq!(read[4].1[0]["is_error"], true);
     assert_eq!(read[5].1[0], json!({"type": "thinking", "text": "hm", "signature": "EqQB"}));
     let dumps = self::read(&corpus("langchain/dumps.json"), Format::LangChain);
-    assert_eq!(dumps[2].1.as_array().unwrap().len(), 2, "the call stands in the content already");
+    assert_eq!(dumps[2].1.as_array().unwrap().len(), 2, "the content already has the call");
 }
 
 #[test]
-fn sharegpt_calls_are_texts_that_hold_them() {
+fn sharegpt_calls_are_read_from_texts() {
     let replay = imported(&corpus("sharegpt/conversations.jsonl"), Format::ShareGpt);
     assert_eq!(replay.warnings, []);
     assert_eq!(replay.conversations.len(), 3);
@@ -158,11 +158,11 @@ fn sharegpt_calls_are_texts_that_hold_them() {
 }
 
 #[test]
-fn a_vercel_message_is_as_many_messages_as_it_has_steps() {
+fn each_step_of_a_vercel_message_is_a_message() {
     let file = corpus("vercel/messages.json");
     let replay = imported(&file, Format::Vercel);
     let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
-    assert_eq!(fields, ["[5].parts"], "a message without parts says nothing");
+    assert_eq!(fields, ["[5].parts"], "a message without parts is skipped");
     let messages: Vec<Message> =
         replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let read = contents(&messages);
@@ -180,7 +180,7 @@ fn a_vercel_message_is_as_many_messages_as_it_has_steps() {
     let calls: Vec<_> = messages[6].tool_calls().map(|call| call.id.into_owned()).collect();
     assert_eq!(calls, ["call_C", "call_D", "call_E", "call_F"]);
     let answered: Vec<_> = messages[7].tool_result_ids().collect();
-    assert_eq!(answered, ["call_E", "call_F"], "what was never answered has no result");
+    assert_eq!(answered, ["call_E", "call_F"], "an unanswered call has no result");
     assert_eq!(read[6].1[3]["input"], "{broken");
 }
 
@@ -301,7 +301,7 @@ fn a_conversation_keeps_its_content_in_every_format() {
 }
 
 #[test]
-fn what_stood_around_the_messages_is_known_and_comes_back() {
+fn the_envelope_of_the_messages_is_returned_and_exported() {
     let (one, two) = (r#"{"role":"user","content":"a"}"#, r#"{"role":"assistant","content":"b"}"#);
     let request = format!(r#"{{"model":"m","messages":[{one},{two}]}}"#);
     for (file, conversations) in [
@@ -326,7 +326,7 @@ fn what_stood_around_the_messages_is_known_and_comes_back() {
 }
 
 #[test]
-fn results_from_elsewhere_name_their_function_for_gemini() {
+fn results_of_other_formats_are_exported_to_gemini_with_their_function() {
     let file = r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read_logs","arguments":"{}"}}]},
 {"role":"tool","tool_call_id":"c1","content":"08:02 timeout"},{"role":"tool","tool_call_id":"c2","content":"?"}]"#;
     let (messages, _) = messages(file, Format::OpenAiChat);
@@ -363,7 +363,7 @@ fn langchain_models_and_states_of_langgraph_are_read() {
 
 /// An invalid part is replaced; the rest of the message is read.
 #[test]
-fn what_can_be_read_of_a_message_is_read() {
+fn the_readable_parts_of_a_message_are_imported() {
     let readable = "I look.";
     for (format, foreign, field) in [
         (
@@ -425,7 +425,7 @@ fn only_the_first_of_many_broken_parts_are_reported() {
 
 /// A part of another provider is omitted with a warning.
 #[test]
-fn parts_of_others_have_no_place_in_langchain_and_vercel() {
+fn parts_of_other_providers_are_omitted_in_langchain_and_vercel() {
     let own = r#"{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}"#;
     let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","title":"t"},{"type":"text","text":"b"}]}]}"#;
     let (view, _) = messages(&format!("[{own},{result}]"), Format::Anthropic);

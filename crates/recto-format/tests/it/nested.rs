@@ -36,7 +36,7 @@ fn exported(view: &[Message], format: Format, options: &ExportOptions<'_>) -> (S
 }
 
 #[test]
-fn chat_completions_get_nested_parts_as_calls_and_results() {
+fn chat_completions_receive_nested_parts_as_calls_and_results() {
     assert_eq!(
         rendered(&nested_view(), Target::OpenAiChat),
         r#"{"messages":[{"role":"user","content":"Is a idle?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"load","arguments":"{\"host\":\"a\",\"n\":1.50}"}}]},{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"no host"},{"type":"text","text":"f {}"}]}]}"#
@@ -44,7 +44,7 @@ fn chat_completions_get_nested_parts_as_calls_and_results() {
 }
 
 #[test]
-fn responses_get_nested_parts_as_calls_and_outputs() {
+fn responses_receive_nested_parts_as_calls_and_outputs() {
     let body = rendered(&nested_view(), Target::OpenAiResponses);
     assert!(body.contains(r#"{"type":"function_call","call_id":"c1","name":"load","#), "{body}");
     assert!(body.contains(r#"{"type":"function_call_output","call_id":"c1","#), "{body}");
@@ -96,7 +96,7 @@ fn rectos_own_format_keeps_nested_parts_and_is_recognised_by_them() {
 }
 
 #[test]
-fn no_other_format_gets_a_nested_part() {
+fn no_other_format_receives_a_nested_part() {
     let mut view = nested_view();
     // A message without a producer is treated as Anthropic's, and its parts are copied.
     let made_here = NESTED[1].replace(r#","metadata":{"source":{"provider":"google"}}"#, "");

@@ -54,7 +54,7 @@ fn parallel_calls_and_their_results_are_not_stored_twice() {
 }
 
 #[test]
-fn what_cannot_be_made_again_keeps_its_bytes() {
+fn a_message_that_cannot_be_restored_from_its_parts_keeps_its_bytes() {
     for foreign in [
         // fields in another order, unknown fields
         r#"{"tool_call_id":"a","role":"tool","content":"x"}"#,
@@ -80,7 +80,7 @@ fn what_cannot_be_made_again_keeps_its_bytes() {
 }
 
 #[test]
-fn what_can_be_made_again_does_not() {
+fn a_message_that_can_be_restored_from_its_parts_does_not_keep_its_bytes() {
     for foreign in [
         r#"{"role":"user","content":""}"#,
         r#"{"role":"assistant","content":null,"audio":{"id":"audio_1"}}"#,
@@ -119,7 +119,7 @@ fn invalid_arguments_are_kept_as_text() {
 }
 
 #[test]
-fn results_of_functions_of_old_find_their_calls_by_name() {
+fn results_of_deprecated_functions_are_matched_by_name() {
     let file = r#"[
         {"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},
         {"role":"assistant","content":null,"function_call":{"name":"g","arguments":"{}"}},
@@ -135,7 +135,7 @@ fn results_of_functions_of_old_find_their_calls_by_name() {
 }
 
 #[test]
-fn what_cannot_be_read_is_kept_and_reported_with_line_and_field() {
+fn unreadable_content_is_kept_and_reported_with_line_and_field() {
     let file = "[\n{\"role\":\"user\",\"content\":\"hi\"},\n{\"role\":\"moderator\",\"content\":\"stop\"},\n{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\"}]},\n7]";
     let (messages, warnings) = messages(file, CHAT);
     let places: Vec<(u64, &str)> =
@@ -172,7 +172,7 @@ fn requests_lines_and_lists_are_read() {
 }
 
 #[test]
-fn a_broken_line_is_left_out_and_the_next_is_read() {
+fn a_malformed_line_is_skipped_and_the_next_one_is_imported() {
     let file = "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"us\n{\"role\":\"user\",\"content\":\"b\"}\n";
     let (messages, warnings) = messages(file, CHAT);
     assert_eq!(messages.len(), 2);
@@ -196,7 +196,7 @@ fn errors_name_the_line() {
 }
 
 #[test]
-fn a_request_that_is_larger_than_a_message_may_be_is_read_in_pieces() {
+fn a_request_larger_than_the_message_limit_is_read_in_pieces() {
     let message = format!(r#"{{"role":"user","content":"{}"}}"#, "a".repeat(1 << 20));
     let list = vec![message; 6].join(",");
     let file = format!(r#"{{"model":"m","messages":[{list}]}}"#);
@@ -204,7 +204,7 @@ fn a_request_that_is_larger_than_a_message_may_be_is_read_in_pieces() {
 }
 
 #[test]
-fn messages_made_here_are_written_as_chat_completions_have_them() {
+fn messages_that_were_not_imported_are_exported_as_chat_completions() {
     let message = Message::from_json(
         r#"{"role":"tool","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b"},{"type":"text","text":"both"}],"timestamp":5}"#,
     )
@@ -247,7 +247,7 @@ fn steps_are_grouped() {
 }
 
 #[test]
-fn an_answer_as_the_api_gives_it_is_its_message() {
+fn a_response_of_the_api_is_imported_as_its_message() {
     let answer = |choices: &str| {
         format!(
             r#"{{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-4.1-2025-04-14","choices":[{choices}],"usage":{{"total_tokens":9}}}}"#

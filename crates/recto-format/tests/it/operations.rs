@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_was_done_to_a_view_it_is_rendered_valid(
+    fn a_view_after_random_operations_is_rendered_as_a_valid_request(
         steps in prop::collection::vec(prop::collection::vec(any::<u16>(), 0..100), 1..20),
     ) {
         let mut conversation = CheckedConversation::new();
@@ -74,13 +74,13 @@ proptest! {
 /// Returns the number of requests that were validated.
 pub(crate) fn run(seed: u64) -> u64 {
     let mut conversation = CheckedConversation::new();
-    let mut judged = 0;
+    let mut checked = 0;
     for number in 0..30 {
         conversation.step(&generate::numbers(seed.wrapping_mul(1_009).wrapping_add(number), 120));
         let view = conversation.view();
         for target in Target::ALL {
-            judged += u64::from(check(&view, target, None).is_some());
+            checked += u64::from(check(&view, target, None).is_some());
         }
     }
-    judged
+    checked
 }

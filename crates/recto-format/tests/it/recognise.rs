@@ -25,7 +25,7 @@ fn check(messages: &[Message]) {
 }
 
 #[test]
-fn what_recto_wrote_is_not_taken_for_another_format() {
+fn files_of_recto_are_not_recognised_as_another_format() {
     let call =
         r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}"#;
     let redacted = r#"{"role":"assistant","content":[{"type":"redacted_thinking","data":"b3A="}]}"#;
@@ -78,7 +78,7 @@ fn the_feature_that_identifies_recto_may_be_far_from_the_start() {
 }
 
 #[test]
-fn what_is_the_same_elsewhere_stays_a_list() {
+fn lists_that_several_formats_share_stay_lists() {
     let messages = [Message::user("2 + 2?"), Message::assistant("4")];
     assert!(exported(&messages, Format::Recto, Container::List).starts_with("[{"));
     let torn = [Message::user("q"), Message::tool_result("c", "x")];
@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_exported_as_rectos_own_is_read_as_it_is(
+    fn every_export_in_the_format_recto_is_imported_unchanged(
         numbers in prop::collection::vec(any::<u16>(), 0..200),
     ) {
         check(&view(&numbers, 6));

@@ -57,8 +57,8 @@ pub(crate) fn check(view: &[Message], target: Target, model: Option<&str>) -> Op
     Some(rendered)
 }
 
-/// A request in one form: providers read a text as a list of one text, and neighbouring messages of one
-/// role as one.
+/// Normalizes a request: providers treat a text like a list of one text, and consecutive messages of one
+/// role like one message.
 fn normalized(body: &str, target: Target) -> Value {
     let mut body: Value = serde_json::from_str(body).unwrap();
     let (list, content, kind) = match target {
@@ -94,7 +94,8 @@ fn normalized(body: &str, target: Target) -> Value {
     body
 }
 
-/// A fix is an ordinary request. Afterwards lint finds only notes, and the request is the same.
+/// Applies the fix of a view, which is an ordinary request. Afterwards lint has only notes, and the view is
+/// rendered as the same provider request.
 pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
     let options = RenderOptions { model, ..RenderOptions::default() };
     let findings = lint(view, target, &options);
@@ -157,7 +158,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_in_a_view_it_is_rendered_valid(
+    fn every_view_is_rendered_as_a_valid_request(
         numbers in prop::collection::vec(any::<u16>(), 0..200),
         model in 0..5_usize,
     ) {
@@ -168,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn fixing_leaves_only_notes_and_changes_nothing_that_is_rendered(
+    fn after_a_fix_lint_has_only_notes_and_the_request_is_the_same(
         numbers in prop::collection::vec(any::<u16>(), 0..200),
         model in 0..5_usize,
     ) {
@@ -191,10 +192,10 @@ proptest! {
     }
 }
 
-/// The long run of `cargo xtask sim format`: as many views as fit into the time.
+/// The long run of `cargo xtask sim format`: checks random views until the time is over.
 #[test]
 #[ignore = "runs as long as RECTO_SIM_SECONDS says; use `cargo xtask sim format`"]
-#[allow(clippy::print_stderr, reason = "the run reports what it judged")]
+#[allow(clippy::print_stderr, reason = "the run reports what it checked")]
 fn simulation() {
     let setting = |name: &str, usual: u64| {
         std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
@@ -203,7 +204,7 @@ fn simulation() {
     let seconds = setting("RECTO_SIM_SECONDS", 60);
     let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
     let (mut seed, mut rendered, mut findings) = (first, 0_u64, 0_u64);
-    // The requests, for another judge.
+    // The file for the requests, which another validator checks.
     let file =
         std::env::var_os("RECTO_SIM_REQUESTS").map(|path| std::fs::File::create(path).unwrap());
     let mut requests = file.map(std::io::BufWriter::new);
@@ -214,8 +215,9 @@ fn simulation() {
                     .unwrap();
             }
         };
-        let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(seed, write)));
-        match judged {
+        let checked =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check_seed(seed, write)));
+        match checked {
             Ok((views, found)) => {
                 rendered += views;
                 findings += found;
@@ -227,14 +229,14 @@ fn simulation() {
         }
         seed += 1;
     }
-    eprintln!("seeds {first} to {}: {rendered} requests judged, {findings} repairs", seed - 1);
+    eprintln!("seeds {first} to {}: {rendered} requests checked, {findings} repairs", seed - 1);
 }
 
-/// The requests of this many seeds are written for the other judge, which is slower.
+/// Number of seeds whose requests are written to the file. The other validator is slower.
 const MAX_WRITTEN_SEEDS: u64 = 2_000;
 
 /// Renders and validates one random view for every target, then appends to it.
-fn judge(seed: u64, mut write: impl FnMut(Target, &str)) -> (u64, u64) {
+fn check_seed(seed: u64, mut write: impl FnMut(Target, &str)) -> (u64, u64) {
     let numbers = generate::numbers(seed, 240);
     let (start, more) = numbers.split_at(200);
     let model = MODELS[usize::from(more[0]) % 5];
@@ -293,7 +295,7 @@ fn fields_that_would_make_the_request_invalid_are_rejected() {
 }
 
 #[test]
-fn a_system_message_alone_is_refused_with_what_is_missing() {
+fn a_view_of_only_a_system_message_is_refused_and_the_error_says_what_is_missing() {
     let error =
         render(&[Message::system("Be brief.")], Target::Anthropic, &RenderOptions::default())
             .unwrap_err();
@@ -305,7 +307,7 @@ fn a_system_message_alone_is_refused_with_what_is_missing() {
 }
 
 #[test]
-fn calls_that_were_made_at_once_stay_together_though_each_is_a_message() {
+fn parallel_calls_in_separate_messages_stay_together() {
     let input = serde_json::json!({});
     let view = [
         Message::user("Compare them."),

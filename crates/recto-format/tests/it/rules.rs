@@ -1,4 +1,4 @@
-//! `docs/rules.md` prints the table of rules.
+//! `docs/rules.md` lists all rules.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn row(rule: &Rule) -> String {
 
 /// Set RECTO_WRITE_RULES=1 to write the page.
 #[test]
-fn the_page_of_rules_prints_the_table() {
+fn docs_rules_md_lists_all_rules() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules.md");
     let text = std::fs::read_to_string(&page).unwrap();
     let (head, _) = text.split_once("\n## ").unwrap_or((&text, ""));

@@ -22,7 +22,7 @@ fn rendered(tools: &[Tool], target: Target) -> Result<recto_format::Rendered, Er
 }
 
 /// Checks that the provider accepts the messages and the tools.
-fn judge(body: &Value, target: Target) {
+fn assert_accepted(body: &Value, target: Target) {
     provider(target).check(body).unwrap_or_else(|violation| panic!("{violation}\n{body}"));
     let tools = testkit::provider::tools::check(provider(target), body);
     tools.unwrap_or_else(|violation| panic!("{violation}\n{body}"));
@@ -30,12 +30,12 @@ fn judge(body: &Value, target: Target) {
 
 fn tools_in(tools: &[Tool], target: Target) -> Value {
     let body: Value = serde_json::from_str(&rendered(tools, target).unwrap().body).unwrap();
-    judge(&body, target);
+    assert_accepted(&body, target);
     body["tools"].clone()
 }
 
 #[test]
-fn each_provider_gets_tools_in_its_own_shape() {
+fn each_provider_receives_tools_in_its_own_form() {
     let schema =
         json!({"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]});
     for key in ["input_schema", "inputSchema", "parameters"] {
@@ -97,21 +97,21 @@ fn a_name_is_encoded_as_in_calls_and_reported() {
     for target in Target::ALL {
         let rendered = rendered(&tools, target).unwrap();
         let body: Value = serde_json::from_str(&rendered.body).unwrap();
-        judge(&body, target);
+        assert_accepted(&body, target);
         let renamed = &rendered.renamed_tools;
         if target == Target::Gemini {
             assert!(renamed.is_empty(), "a dot is allowed there");
             continue;
         }
         assert_eq!((renamed.len(), &*renamed[0].name), (1, "fly.find"));
-        // In the description and in the call.
+        // The name is encoded in the description and in the call.
         assert_eq!(rendered.body.matches(&format!("\"{}\"", renamed[0].rendered_name)).count(), 2);
         assert!(!rendered.body.contains("fly.find"), "{}", rendered.body);
     }
 }
 
 #[test]
-fn tools_that_no_provider_takes_are_refused() {
+fn tools_that_no_provider_accepts_are_refused() {
     let twice = [Tool::new("a", ""), Tool::new("a", "again")];
     let number = [tool(json!({"name": "a", "description": "", "parameters": {"type": "number"}}))];
     let half =
@@ -129,7 +129,7 @@ fn tools_that_no_provider_takes_are_refused() {
 }
 
 #[test]
-fn marks_for_the_cache_on_tools_count() {
+fn cache_marks_of_tools_are_counted() {
     let mark = json!({"type": "ephemeral"});
     let marked = |name: &str| tool(json!({"name": name, "description": "", "cache_control": mark}));
     let parts: Vec<Value> = (0..2)
@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_tools_are_described_as_the_provider_takes_them_or_refused(
+    fn random_tools_are_rendered_validly_or_refused(
         names in prop::collection::vec("\\PC{0,80}|[a-z_.-]{1,70}|[0-9]{1,3}|", 1..5),
         description in "\\PC{0,9}",
         schemas in prop::collection::vec(0..6_usize, 5),
@@ -177,7 +177,7 @@ proptest! {
             match rendered(&tools, target) {
                 Ok(rendered) => {
                     prop_assert!(!has_array && distinct.len() == names.len());
-                    judge(&serde_json::from_str(&rendered.body).unwrap(), target);
+                    assert_accepted(&serde_json::from_str(&rendered.body).unwrap(), target);
                 }
                 Err(error) => prop_assert!(has_array || distinct.len() < names.len(), "{}", error),
             }
@@ -251,7 +251,7 @@ fn alternatives_at_the_top_of_a_schema_are_merged_where_they_are_rejected() {
         for target in Target::ALL {
             let rendered = rendered(&tools, target).unwrap();
             let body: Value = serde_json::from_str(&rendered.body).unwrap();
-            judge(&body, target);
+            assert_accepted(&body, target);
             if target == Target::Gemini {
                 assert_eq!(rendered.tool_findings, []);
                 assert!(rendered.body.contains(word), "{}", rendered.body);

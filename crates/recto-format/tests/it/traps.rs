@@ -1,4 +1,4 @@
-//! Special cases: requests that look valid and are rejected, and content that looks foreign and is not.
+//! Special cases: requests that look valid but are rejected, and content that looks foreign but is not.
 
 use recto_core::Message;
 use recto_format::{
@@ -28,7 +28,7 @@ fn body(view: &[Message], target: Target) -> Value {
 }
 
 #[test]
-fn slashes_that_are_escaped_are_slashes() {
+fn escaped_slashes_are_read_as_slashes() {
     let json = r#"{"role":"user","content":[
         {"type":"image","source":{"type":"base64","media_type":"image\/png","data":"AA\/A"}},
         {"type":"image","source":{"type":"url","url":"https:\/\/a.b\/c.png"}},
@@ -37,25 +37,25 @@ fn slashes_that_are_escaped_are_slashes() {
     for target in Target::ALL {
         let rendered = check(&view, target, None).unwrap();
         assert_eq!(rendered.findings, [], "{target}");
-        let said = body(&view, target).to_string();
+        let sent_body = body(&view, target).to_string();
         for wanted in ["AA/A", "https://a.b/c.png", "BB/B"] {
-            assert!(said.contains(wanted), "{target}: {said}");
+            assert!(sent_body.contains(wanted), "{target}: {sent_body}");
         }
     }
 }
 
 #[test]
-fn base64_goes_out_plain_and_padded_but_to_google() {
+fn base64_is_sent_in_the_standard_alphabet_with_padding_except_to_gemini() {
     let view = [image("image/png", "AA-_AA")];
     for target in Target::ALL {
-        let said = body(&view, target).to_string();
+        let sent_body = body(&view, target).to_string();
         let wanted = if target == Target::Gemini { "AA-_AA" } else { "AA+/AA==" };
-        assert!(said.contains(wanted), "{target}: {said}");
+        assert!(sent_body.contains(wanted), "{target}: {sent_body}");
     }
 }
 
 #[test]
-fn drawings_are_no_images_for_openai_and_anthropic() {
+fn svg_is_not_sent_as_an_image_to_openai_and_anthropic() {
     let view = [image("image/svg+xml", "AAAA")];
     for target in [Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic] {
         let rendered = check(&view, target, None).unwrap();
@@ -64,7 +64,7 @@ fn drawings_are_no_images_for_openai_and_anthropic() {
 }
 
 #[test]
-fn what_google_cannot_read_as_an_object_stays_text() {
+fn a_tool_result_that_gemini_cannot_read_as_an_object_stays_text() {
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(90), "]".repeat(90));
     for result in
         [r#"{"a":"\ud800"}"#, r#"{"a":1e400}"#, &format!("{{\"a\":{}}}", "9".repeat(400)), &deep]
@@ -74,8 +74,8 @@ fn what_google_cannot_read_as_an_object_stays_text() {
             Message::tool_call("c", "f", &json!({})),
             Message::tool_result("c", result),
         ];
-        let said = body(&view, Target::Gemini);
-        let response = &said["contents"][2]["parts"][0]["functionResponse"]["response"];
+        let sent_body = body(&view, Target::Gemini);
+        let response = &sent_body["contents"][2]["parts"][0]["functionResponse"]["response"];
         assert_eq!(response["output"], json!(result));
     }
 }
@@ -85,8 +85,11 @@ fn an_input_with_a_number_that_exceeds_a_double_is_wrapped() {
     let json = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"n":1e400,"m":12345678901234567890123}}]}"#;
     let view = [Message::user("Go"), Message::from_json(json).unwrap()];
     for target in Target::ALL {
-        let said = body(&view, target).to_string();
-        assert!(said.contains("1e400") && said.contains("12345678901234567890123"), "{said}");
+        let sent_body = body(&view, target).to_string();
+        assert!(
+            sent_body.contains("1e400") && sent_body.contains("12345678901234567890123"),
+            "{sent_body}"
+        );
     }
 }
 
@@ -100,9 +103,9 @@ fn a_refusal_beside_a_text_has_its_own_field_in_chat() {
             {"type": "refusal", "refusal": "Never"},
         ]})),
     ];
-    let said = body(&view, Target::OpenAiChat);
+    let sent_body = body(&view, Target::OpenAiChat);
     assert_eq!(
-        said["messages"][1],
+        sent_body["messages"][1],
         json!({"role": "assistant", "content": "Well", "refusal": "No\nNever"})
     );
 }
@@ -118,9 +121,9 @@ fn cache_marks_are_counted_in_all_positions() {
     let view = [message(json!({"role": "user", "content": [
         found, text("1", &short), text("2", &short), text("3", &short), found,
     ], "metadata": source}))];
-    let said = body(&view, Target::Anthropic);
-    assert_eq!(said.to_string().matches("cache_control").count(), 4);
-    assert_eq!(said["messages"][0]["content"][4]["source"], "s");
+    let sent_body = body(&view, Target::Anthropic);
+    assert_eq!(sent_body.to_string().matches("cache_control").count(), 4);
+    assert_eq!(sent_body["messages"][0]["content"][4]["source"], "s");
 
     // Marks of tools count too.
     let tools = json!([{"name": "f", "input_schema": {"type": "object"}, "cache_control": short}]);
@@ -141,14 +144,14 @@ fn a_mark_of_one_hour_does_not_follow_one_of_five_minutes() {
     let view = [message(json!({"role": "user", "content": [
         text("1", &long), text("2", &short), text("3", &long), text("4", &short),
     ]}))];
-    let said = body(&view, Target::Anthropic);
+    let sent_body = body(&view, Target::Anthropic);
     let marks: Vec<&Value> =
-        (0..4).map(|at| &said["messages"][0]["content"][at]["cache_control"]).collect();
+        (0..4).map(|at| &sent_body["messages"][0]["content"][at]["cache_control"]).collect();
     assert_eq!(marks, [&long, &short, &Value::Null, &short]);
 }
 
 #[test]
-fn documents_and_searches_inside_results_stay() {
+fn documents_and_search_results_inside_tool_results_are_kept() {
     let file = r#"[{"role":"user","content":"q"},
 {"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]},
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"},"title":"a"},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"x"}]},{"type":"image","source":{"type":"file","file_id":"file_1"}},{"type":"tool_reference","tool_name":"f"}],"is_error":false}]}]
@@ -159,13 +162,13 @@ fn documents_and_searches_inside_results_stay() {
     let view: Vec<Message> =
         replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let original: Value = serde_json::from_str(file).unwrap();
-    let said = body(&view, Target::Anthropic);
+    let sent_body = body(&view, Target::Anthropic);
     let result = |request: &Value| request[2]["content"][0]["content"].clone();
-    assert_eq!(result(&said["messages"]), result(&original));
+    assert_eq!(result(&sent_body["messages"]), result(&original));
     // Other providers accept the document.
     for target in [Target::OpenAiChat, Target::OpenAiResponses, Target::Gemini] {
-        let said = body(&view, target).to_string();
-        assert!(said.contains("AAAA"), "{target}: {said}");
+        let sent_body = body(&view, target).to_string();
+        assert!(sent_body.contains("AAAA"), "{target}: {sent_body}");
     }
     let mut written = Vec::new();
     export(&view, Format::Anthropic, &ExportOptions::default(), &mut written).unwrap();
@@ -183,8 +186,8 @@ fn a_first_message_with_only_a_provider_part_counts_for_its_provider() {
         Message::assistant("It says x."),
         Message::user("Thanks"),
     ];
-    let said = body(&view, Target::Anthropic);
-    assert_eq!(said["messages"][1]["role"], "assistant");
+    let sent_body = body(&view, Target::Anthropic);
+    assert_eq!(sent_body["messages"][1]["role"], "assistant");
 }
 
 #[test]
@@ -201,7 +204,7 @@ fn a_message_of_recto_is_read_unchanged() {
 }
 
 #[test]
-fn images_in_a_gemini_response_are_seen_and_come_back() {
+fn images_in_a_gemini_tool_response_are_rendered_and_exported_unchanged() {
     let file = r#"[{"role":"user","parts":[{"text":"q"}]},
 {"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},
 {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"a":1},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}]
@@ -209,15 +212,15 @@ fn images_in_a_gemini_response_are_seen_and_come_back() {
     let (view, warnings) = crate::files::messages(file, Format::Gemini);
     assert_eq!(warnings, []);
     for target in Target::ALL {
-        let said = body(&view, target).to_string();
-        assert!(said.contains("AAAA"), "{target}: {said}");
+        let sent_body = body(&view, target).to_string();
+        assert!(sent_body.contains("AAAA"), "{target}: {sent_body}");
     }
     let written = crate::files::exported(&view, Format::Gemini, Container::List);
     assert_eq!(written, file);
 }
 
 #[test]
-fn gemini_gets_only_data_of_types_that_it_takes() {
+fn gemini_receives_only_media_types_that_it_accepts() {
     for (media_type, is_taken) in [
         ("image/png", true),
         ("image/heic", true),
@@ -235,7 +238,7 @@ fn gemini_gets_only_data_of_types_that_it_takes() {
 
 /// OpenAI rejects reasoning without its output item, and that item without its reasoning.
 #[test]
-fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
+fn a_call_keeps_its_item_id_only_together_with_its_reasoning() {
     let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
     let call = r#"{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"}"#;
     let custom =
@@ -247,8 +250,8 @@ fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
     let (view, warnings) = crate::files::messages(&file, Format::OpenAiResponses);
     assert_eq!(warnings, []);
     let ids = |view: &[Message]| {
-        let said = body(view, Target::OpenAiResponses);
-        let items = said["input"].as_array().unwrap().clone();
+        let sent_body = body(view, Target::OpenAiResponses);
+        let items = sent_body["input"].as_array().unwrap().clone();
         let calls = items.into_iter().filter(|item| item["name"].is_string());
         calls.map(|call| call["id"].clone()).collect::<Vec<_>>()
     };
@@ -263,7 +266,7 @@ fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
         [{"type": "tool_use", "id": "c1", "name": "f", "input": {}, "item_id": "fc_1"}]}));
     let written = crate::files::exported(&[made], Format::OpenAiResponses, Container::List);
     assert_eq!(written, format!("[{call}]\n"));
-    // Other providers do not have it.
+    // Requests to other providers do not contain the item id.
     assert!(!body(&view, Target::OpenAiChat).to_string().contains("fc_1"));
 }
 
@@ -327,7 +330,7 @@ fn documents_keep_their_title_context_and_citations_at_anthropic() {
 }
 
 #[test]
-fn all_documents_do_with_citations_as_the_first_one() {
+fn all_documents_have_the_citation_setting_of_the_first_one() {
     let document = |data: &str, on: Option<bool>| {
         let mut part = json!({"type": "file",
             "source": {"type": "base64", "media_type": "application/pdf", "data": data}});
@@ -338,8 +341,8 @@ fn all_documents_do_with_citations_as_the_first_one() {
     };
     for (first, second) in [(Some(true), None), (None, Some(true)), (Some(false), Some(true))] {
         let view = [document("AAAA", first), document("BBBB", second)];
-        let said = body(&view, Target::Anthropic);
-        let settings: Vec<bool> = said["messages"][0]["content"]
+        let sent_body = body(&view, Target::Anthropic);
+        let settings: Vec<bool> = sent_body["messages"][0]["content"]
             .as_array()
             .unwrap()
             .iter()
@@ -371,7 +374,7 @@ fn media_types_are_sent_as_they_are_registered() {
 
 /// A note means that nothing is lost, so there is nothing to fix.
 #[test]
-fn what_is_only_noted_is_not_fixed() {
+fn findings_that_are_notes_are_not_fixed() {
     let named = json!({"role": "user", "content": "One.", "name": "ada"});
     let view = [message(named), Message::user("Two.")];
     let options = RenderOptions::default();
@@ -407,7 +410,7 @@ fn a_fix_has_one_reason() {
 
 /// Calls of OpenAI's built-in tools are ordinary calls for other providers; OpenAI receives its items.
 #[test]
-fn calls_of_openais_own_tools_are_calls() {
+fn calls_of_openais_built_in_tools_are_rendered_as_calls() {
     let call = r#"{"type":"local_shell_call","id":"lsh_1","call_id":"c1","status":"completed","action":{"type":"exec","command":["ls"]}}"#;
     let output =
         r#"{"type":"local_shell_call_output","id":"lsho_1","call_id":"c1","output":"a.txt"}"#;
@@ -423,34 +426,37 @@ fn calls_of_openais_own_tools_are_calls() {
         assert!(rendered.body.contains(item), "{}", rendered.body);
     }
     for target in [Target::OpenAiChat, Target::Anthropic, Target::Gemini] {
-        let said = body(&view, target).to_string();
-        assert!(said.contains("local_shell") && said.contains("a.txt"), "{target}: {said}");
+        let sent_body = body(&view, target).to_string();
+        assert!(
+            sent_body.contains("local_shell") && sent_body.contains("a.txt"),
+            "{target}: {sent_body}"
+        );
     }
     let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
     assert_eq!(written, file);
     // codex writes their results like those of functions; an edit can remove the result.
     for file in [format!("[{user},{call},{answer}]"), format!("[{user},{call}]")] {
         let (view, _) = crate::files::messages(&file, Format::OpenAiResponses);
-        let said = body(&view, Target::OpenAiResponses);
-        assert_eq!(said["input"][1]["type"], "function_call", "{said}");
-        assert_eq!(said["input"][2]["type"], "function_call_output", "{said}");
+        let sent_body = body(&view, Target::OpenAiResponses);
+        assert_eq!(sent_body["input"][1]["type"], "function_call", "{sent_body}");
+        assert_eq!(sent_body["input"][2]["type"], "function_call_output", "{sent_body}");
     }
 }
 
 #[test]
-fn audio_is_sent_by_its_id_and_to_others_as_a_transcript() {
+fn audio_is_sent_by_its_id_to_openai_chat_and_as_a_transcript_to_other_providers() {
     let file = r#"[{"role":"user","content":"q"},{"role":"assistant","content":null,"audio":{"id":"audio_1","expires_at":9,"data":"AAAA","transcript":"Hello there"}},{"role":"user","content":"more"}]"#;
     let (view, warnings) = crate::files::messages(file, Format::OpenAiChat);
     assert_eq!(warnings, []);
-    let said = body(&view, Target::OpenAiChat);
+    let sent_body = body(&view, Target::OpenAiChat);
     assert_eq!(
-        said["messages"][1],
+        sent_body["messages"][1],
         json!({"role": "assistant", "content": null, "audio": {"id": "audio_1"}})
     );
     assert_eq!(check(&view, Target::OpenAiChat, None).unwrap().findings, []);
     for target in [Target::OpenAiResponses, Target::Anthropic, Target::Gemini] {
-        let said = body(&view, target).to_string();
-        assert!(said.contains("Hello there"), "{target}: {said}");
+        let sent_body = body(&view, target).to_string();
+        assert!(sent_body.contains("Hello there"), "{target}: {sent_body}");
     }
 }
 

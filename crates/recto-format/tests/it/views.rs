@@ -282,7 +282,7 @@ fn a_rollback_is_not_exported_with_a_view() {
 }
 
 #[test]
-fn what_was_put_between_two_lines_is_on_the_way_to_the_last() {
+fn an_inserted_message_is_an_ancestor_of_the_last_line() {
     let events = [Event::Says, Event::Answers, Event::Says, Event::Calls];
     for at in 0..8 {
         check(&claude_code(&events), Format::ClaudeCode, &[Edit::Insert(at, 0)]);

@@ -47,7 +47,7 @@ pub struct Applied {
     #[serde(flatten)]
     #[schemars(with = "schema::Outcome")]
     pub outcome: Outcome,
-    /// `true` if nothing was kept.
+    /// `true` for a dry run, which stores nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// The state at the version of the result, if it was asked for.
@@ -109,7 +109,7 @@ pub(crate) async fn check_version(
     }
 }
 
-/// A change that is not kept has no key and no state.
+/// Refuses a dry run with an idempotency key or a requested state.
 pub(super) fn check_dry_run(
     dry_run: bool,
     key: Option<&str>,

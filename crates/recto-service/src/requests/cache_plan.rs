@@ -10,7 +10,7 @@ use crate::error::InField as _;
 use crate::values::Provider;
 use crate::{At, Error, Perform, Plan, PlanFor, Sent, Service, schema};
 
-/// Plans what an edit costs at a provider's prompt cache.
+/// Computes the prompt-cache cost of an edit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CachePlan<'a> {
@@ -38,11 +38,11 @@ pub struct CachePlanOptions<'a> {
     #[serde(borrow)]
     #[schemars(with = "Option<schema::Prices>")]
     pub prices: Option<&'a RawValue>,
-    /// A number of turns; the response then has the savings over them.
+    /// A number of turns. If it is given, the response has the savings over these turns.
     pub turns: Option<u64>,
 }
 
-/// The cost of an edit at a provider's prompt cache.
+/// The prompt-cache cost of an edit.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedEdit {

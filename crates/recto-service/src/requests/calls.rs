@@ -37,22 +37,22 @@ pub struct CallList {
     pub calls: Vec<Call>,
     /// The number of older calls, which are not listed.
     pub older: usize,
-    /// How each model's tokens compare with those that the conversation counts.
+    /// The calibration of each model: the ratio of its tokens to the tokens that the conversation counts.
     pub models: Vec<ModelTokens>,
 }
 
-/// How a model's tokens compare with those that the conversation counts, according to the usage that
-/// its provider has reported.
+/// The calibration of a model: the ratio of its tokens to the tokens that the conversation counts, computed
+/// from the usage that the provider reports.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelTokens {
     /// The model.
     pub model: String,
-    /// The tokens of the model for one token that is counted here.
+    /// Tokens of the model per token of the conversation's counter.
     pub factor: f64,
     /// The recent relative error of the expectation. `null` if it is not known.
     pub error: Option<f64>,
-    /// The number of reports.
+    /// The number of calls with reported usage.
     pub reports: u64,
 }
 

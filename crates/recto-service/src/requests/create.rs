@@ -22,7 +22,7 @@ pub struct Create<'a> {
     /// Its settings. All have defaults.
     #[serde(borrow, default, deserialize_with = "crate::values::optional_object")]
     pub settings: Option<NewSettings<'a>>,
-    /// Messages that are visible at version 0, behind the tool description if there is one.
+    /// Messages that are visible at version 0, after the tool description if there is one.
     #[serde(borrow)]
     #[schemars(with = "Option<Vec<schema::Message>>")]
     pub messages: Option<Vec<&'a RawValue>>,
@@ -86,7 +86,7 @@ impl Perform for Create<'_> {
     }
 }
 
-/// An error in one of the messages names it.
+/// Adds the path of a message to an error: `messages[NUMBER]`.
 fn at_message(number: usize, error: recto::EngineError) -> recto::EngineError {
     use recto::EngineError::{EmptyContent, InvalidMessage, TooLarge};
     let place = |field: Option<String>| {
@@ -116,7 +116,7 @@ async fn warnings(
     messages: &[Message],
 ) -> Result<Vec<Warning>, Error> {
     let mut warnings = conversation.handle.warnings().await?;
-    // A tool description may stand before the messages.
+    // A tool description may precede the messages.
     let before = conversation.handle.stats().await?.total_messages.saturating_sub(messages.len());
     let foreign = (before..).zip(messages).filter(|(_, message)| message.is_foreign());
     let indices: Vec<LogIndex> = foreign.map(|(index, _)| LogIndex(index as u32)).collect();

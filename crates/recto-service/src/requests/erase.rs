@@ -55,7 +55,7 @@ pub struct Erased {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErasedEntry {
-    /// Its number in the log.
+    /// Its index in the log.
     #[schemars(with = "u32")]
     pub index: LogIndex,
     /// The number of bytes that were overwritten.

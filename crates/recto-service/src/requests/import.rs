@@ -20,11 +20,12 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Import<'a> {
-    /// The name of the conversation. Of several in one transcript, each further one has a number.
+    /// The name of the conversation. If the transcript has several, a number is appended to the names of the
+    /// others.
     pub import: String,
-    /// The format of the transcript. Default: recognised.
+    /// The format of the transcript. Default: detected from the data.
     pub format: Option<TranscriptFormat>,
-    /// The transcript as JSON, or a string that holds it.
+    /// The transcript as JSON, or a string that contains it.
     #[serde(borrow)]
     #[schemars(with = "schema::Anything")]
     pub data: &'a RawValue,

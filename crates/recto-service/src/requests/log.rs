@@ -41,7 +41,7 @@ pub struct Versions {
     pub older: u32,
 }
 
-/// A version: which request made it, and what it left.
+/// A version, its parent, and the time of the newest message that it added.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedVersion {
@@ -49,7 +49,7 @@ pub struct ListedVersion {
     #[serde(flatten)]
     #[schemars(with = "schema::VersionInfo")]
     pub info: VersionInfo,
-    /// The version that it goes on from. Missing for version 0.
+    /// The version whose state this version continues. Missing for version 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>")]
     pub parent: Option<Version>,
@@ -80,8 +80,8 @@ impl Perform for Log {
     }
 }
 
-/// The time of the newest message that each version added. Imported messages are older than the
-/// version.
+/// The time of the newest message that each version added. It differs from the time of the version if the
+/// message was imported.
 async fn newest_message_times(
     conversation: &Conversation,
     versions: &[VersionInfo],

@@ -10,14 +10,14 @@ use super::state::state_after;
 use crate::error::InField as _;
 use crate::{At, Error, Include, Perform, Service};
 
-/// Drops messages permanently that no kept version shows. Entries keep their numbers.
+/// Permanently overwrites the messages that no kept version shows. Entries keep their indices.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Prune {
     /// The conversation: its whole name, or its id.
     pub conversation: String,
-    /// The versions to keep. At least one field is given; a version is kept if any of them keeps it,
-    /// and the newest always is.
+    /// The versions to keep. At least one field is required. A version is kept if any field selects it.
+    /// The newest version is always kept.
     #[serde(deserialize_with = "crate::values::object")]
     pub prune: PruneOptions,
     /// The version that the caller has seen. The request fails with `version_conflict` if it is not
@@ -37,7 +37,8 @@ pub struct Prune {
 pub struct PruneOptions {
     /// The number of newest versions to keep.
     pub keep_versions: Option<u64>,
-    /// Keeps the versions since this number of newest batches of the live path were opened.
+    /// A count of batches: all versions since the COUNT-th newest batch of the live path was opened are
+    /// kept.
     pub keep_batches: Option<u64>,
     /// Keeps the versions since a time, in milliseconds since 1970.
     pub keep_since: Option<i64>,
@@ -51,9 +52,9 @@ pub struct PruneOptions {
 pub struct Pruned {
     /// The conversation's name.
     pub conversation: String,
-    /// Whether nothing was dropped.
+    /// Whether this is a dry run, which overwrites nothing.
     pub dry_run: bool,
-    /// The log entries whose messages were dropped.
+    /// The log entries whose messages were overwritten.
     #[schemars(with = "Vec<u32>")]
     pub entries: Vec<LogIndex>,
     /// The bytes of these messages.

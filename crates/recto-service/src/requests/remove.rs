@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{At, Error, Perform, Service, True};
 
-/// Deletes a conversation permanently. What its forks share with it stays.
+/// Deletes a conversation permanently. Rows that its forks share are kept.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Remove {
@@ -40,7 +40,7 @@ pub enum Removed {
         version: u32,
         /// The length of its log.
         messages: u32,
-        /// The names of its forks, which keep what they share with it.
+        /// The names of its forks. The rows that they share with it are kept.
         forks: Vec<String>,
     },
 }

@@ -8,7 +8,7 @@ use super::apply::check_dry_run;
 use super::state::state_after;
 use crate::{Error, Include, Perform, Service};
 
-/// Gives a conversation another name.
+/// Renames a conversation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rename {
@@ -32,7 +32,7 @@ pub struct Renamed {
     pub from: String,
     /// The new name.
     pub to: String,
-    /// Whether nothing was changed.
+    /// Whether this is a dry run, which changes nothing.
     pub dry_run: bool,
     /// The state of the conversation, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

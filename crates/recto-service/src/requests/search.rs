@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::entry::entries_at;
 use crate::{Error, Perform, Service, ShownEntry};
 
-/// Finds messages of all conversations that have all words of a text, visible or not.
+/// Finds messages, visible or hidden, of all conversations that contain all words of a text.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Search {

@@ -37,9 +37,9 @@ pub struct Settings<'a> {
 pub struct ConversationSettings {
     /// The conversation's name.
     pub conversation: String,
-    /// Whether nothing was changed. The settings are those that the change would lead to.
+    /// Whether this is a dry run, which changes nothing. The settings are those after the change.
     pub dry_run: bool,
-    /// The version that setting the tools has made. Missing if the tools stay the same.
+    /// The version that set the tools. Missing if the tools are unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// The token counter.
@@ -75,7 +75,7 @@ impl Perform for Settings<'_> {
         let expected_version = self.expected_version.map(|at| at.0);
         let write = WriteOptions { expected_version, ..WriteOptions::default() };
         let mut version = None;
-        // The tools come first: they can be refused.
+        // The tools are set before the policy, because setting them can fail.
         match &tools {
             Some(tools) if dry_run => {
                 handle.preview_tools_with(tools.clone(), write).await?;

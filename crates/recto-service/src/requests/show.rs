@@ -15,7 +15,7 @@ use crate::entry::{check_indices, indices_of};
 use crate::error::InField as _;
 use crate::{At, Error, NamedConversation, Perform, Service, ShownEntry, entries_of, with_marks};
 
-/// Reads the view, or log entries by their numbers, visible or not.
+/// Reads the view, or log entries by their indices, visible or hidden.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Show {

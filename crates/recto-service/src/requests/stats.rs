@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Perform, Service, True, schema};
 
-/// The figures of a conversation.
+/// The numbers of messages, batches and tokens of a conversation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Stats {
@@ -15,7 +15,7 @@ pub struct Stats {
     pub stats: True,
 }
 
-/// The figures of a conversation.
+/// The numbers of messages, batches and tokens of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Figures(#[schemars(with = "schema::Stats")] pub recto::Stats);

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Perform, Service, True};
 
-/// The token check of section 9 of the contract, without acting on it: the tokens of the view beside
-/// the limit and the threshold of the settings. The model loop also counts the tools, and corrects
-/// its count by what the provider has reported.
+/// The token check of section 9 of the contract: compares the tokens of the view with the limit and the
+/// threshold of the settings, and changes nothing. The model loop also counts the tools, and calibrates its
+/// count with the usage that the provider reports.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TokenCheck {
@@ -18,7 +18,7 @@ pub struct TokenCheck {
     pub token_check: True,
 }
 
-/// The tokens of a view beside its limits.
+/// The tokens of a view compared with its limits.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedTokens {

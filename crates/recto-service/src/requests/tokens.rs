@@ -46,8 +46,8 @@ pub struct TokenShares {
     pub tokens: u64,
     /// The shares of the roles.
     pub by_role: Vec<TokenShare>,
-    /// The shares of the tools, the largest first. A message with calls of several tools counts for
-    /// each of them in equal parts.
+    /// The shares of the tools, the largest first. The tokens of a message with calls of several
+    /// tools are divided equally among these tools.
     pub by_tool: Vec<TokenShare>,
     /// The largest messages.
     pub largest: Vec<ShownEntry>,
@@ -102,7 +102,7 @@ impl Perform for Tokens {
     }
 }
 
-/// Calls and results of each tool, the largest first.
+/// The share of each tool: the tokens of its calls and results. The largest share is first.
 fn by_tool(entries: &[ShownEntry]) -> Vec<TokenShare> {
     let mut names: HashMap<String, String> = HashMap::new();
     let mut shares: HashMap<String, TokenShare> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What is wrong with a request: the code, the field, and a name that was meant.
+//! Errors of requests: the code, the field, and the suggested name.
 
 use serde_json::json;
 
@@ -133,7 +133,7 @@ async fn an_error_of_the_engine_names_the_field_of_the_request() {
 }
 
 #[tokio::test]
-async fn an_error_has_the_words_of_json_and_not_those_of_the_parser() {
+async fn error_messages_use_terms_of_json_and_not_of_the_parser() {
     let session = Session::with_conversation().await;
     for (request, field, message) in [
         (r#""log": 7"#, "log", "log must be true or an object with options, not 7"),

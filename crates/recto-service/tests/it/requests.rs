@@ -192,7 +192,7 @@ async fn tools_are_set_and_read() {
 }
 
 #[tokio::test]
-async fn an_entry_has_the_same_shape_everywhere() {
+async fn an_entry_has_the_same_fields_in_every_response() {
     let session = Session::with_conversation().await;
     session.say(&["one", "two", "three"]).await;
     session.of("op", json!({ "operation": "MARK", "indices": [1], "mark": "kept" })).await;
@@ -236,7 +236,7 @@ async fn an_entry_has_the_same_shape_everywhere() {
 }
 
 #[tokio::test]
-async fn a_message_comes_back_byte_for_byte_on_one_line() {
+async fn a_message_is_returned_byte_for_byte_on_one_line() {
     let session = Session::with_conversation().await;
     let message = "{ \"content\" : \"a\\u000Ab\\ud800\" ,\n \"role\":\"user\", \"n\": 1e400, \"index\": 99, \
                    \"big\": 123456789012345678901234567890}";
@@ -297,7 +297,7 @@ async fn the_history_is_listed_in_pages() {
 }
 
 #[tokio::test]
-async fn tokens_are_shared_out_and_checked() {
+async fn tokens_are_listed_by_role_and_checked_against_the_limit() {
     let session = Session::with_conversation().await;
     session.say(&["one", "two two two"]).await;
     let tokens = session.of("tokens", json!({ "largest": 1 })).await;
@@ -375,7 +375,7 @@ async fn a_view_is_rendered_linted_and_planned() {
         (&json!("claude-x"), &json!(9))
     );
     assert!(rendered["request"].get("system").is_none(), "the description is not sent");
-    // The description of the tools is not sent, but it has a place in the view.
+    // The tool description is not sent, but it has position 0 in the view.
     let findings = session.of("lint", json!("anthropic")).await;
     let finding = findings["findings"]
         .as_array()
@@ -399,7 +399,7 @@ async fn a_view_is_rendered_linted_and_planned() {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_out_and_in_again() {
+async fn an_exported_conversation_can_be_imported() {
     let session = Session::with_conversation().await;
     session.say(&["one", "two"]).await;
     let exported = session.of("export", json!({ "format": "openai-chat", "lines": true })).await;
@@ -436,7 +436,11 @@ async fn a_conversation_goes_out_and_in_again() {
         assert_eq!(session.refused(&request.to_string()).await["code"], code, "{request}");
     }
     let names = session.query(json!({ "list": true })).await;
-    assert_eq!(names["conversations"].as_array().unwrap().len(), 3, "nothing is left of them");
+    assert_eq!(
+        names["conversations"].as_array().unwrap().len(),
+        3,
+        "a refused import creates nothing"
+    );
 }
 
 #[tokio::test]
@@ -529,7 +533,7 @@ async fn messages_are_pruned_and_erased() {
 }
 
 #[tokio::test]
-async fn requests_run_side_by_side() {
+async fn requests_run_concurrently() {
     let session = std::sync::Arc::new(Session::with_conversation().await);
     let tasks: Vec<_> = (0..8)
         .map(|_| {
@@ -587,7 +591,7 @@ async fn every_entry_has_its_marks_and_every_version_its_warnings() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_created_with_as_many_messages_as_a_request_may_have() {
+async fn create_refuses_more_messages_than_a_request_may_have() {
     let session = Session::new().await;
     let request = json!({ "create": "a", "messages": vec![user("x"); 10_001] });
     let error = session.refused(&request.to_string()).await;

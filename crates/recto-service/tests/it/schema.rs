@@ -1,4 +1,4 @@
-//! The schema covers all requests, and refuses what the service refuses.
+//! The schema covers all requests, and refuses the requests that the service refuses.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn the_schema_has_a_row_for_every_request() {
 }
 
 #[tokio::test]
-async fn what_is_misspelt_fits_neither_the_schema_nor_the_service() {
+async fn the_schema_and_the_service_refuse_the_same_requests() {
     let session = Session::with_conversation().await;
     for wrong in [
         json!({ "conversation": "a", "stats": false }),

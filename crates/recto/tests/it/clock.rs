@@ -137,7 +137,7 @@ async fn queries_by_time_use_the_recorded_times(place: Place) {
     for since in [Timestamp::MIN, 0, 1_000, Timestamp::MAX] {
         let late = |info: &&recto::VersionInfo| info.timestamp >= since || info.version == newest;
         let kept = versions.iter().filter(late).count();
-        // The longest time first: a later prune then finds everything that it keeps.
+        // The first prune keeps the most versions, so it deletes no message that a later prune keeps.
         let pruned = conversation.prune(&Keep::since(since)).await.unwrap();
         assert_eq!(pruned.kept_versions as usize, kept, "since {since}");
         for info in versions.iter().filter(late) {

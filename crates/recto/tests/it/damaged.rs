@@ -14,12 +14,12 @@ const START: &str = r#"{"operation":"APPEND","timestamp":0,"logLen":0,"view":{"p
     "figures":[0,0],"batch":[0,0],"batchNumber":0,
     "batches":[{"timestamp":0,"description":"start","boundary":0}]}"#;
 
-/// A conversation with these records and log lengths.
+/// A conversation whose versions have these records and log lengths.
 async fn forged(versions: &[(&str, u32)]) -> Conversation {
     forged_from(0, versions, Vec::new()).await
 }
 
-/// The same from a version on; each row has these entries.
+/// Like [`forged`], with `first` as the first version and these entries in each row.
 async fn forged_from(
     first: u32,
     versions: &[(&str, u32)],
@@ -77,7 +77,7 @@ async fn a_version_that_claims_a_longer_log_is_refused_quickly() {
 }
 
 #[tokio::test]
-async fn a_message_in_the_place_of_an_erased_one_is_detected() {
+async fn a_forged_placeholder_of_an_erased_message_is_detected() {
     let place = memory().await;
     let conversation = place.recto().create("a", Settings::counting_with(Approx)).await.unwrap();
     conversation.append([Message::user("said"), Message::user("erased")]).await.unwrap();

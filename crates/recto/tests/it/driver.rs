@@ -51,7 +51,7 @@ impl Pair {
     /// Opens the store again for the handle whose turn it is, with nothing loaded.
     pub(crate) async fn restart(&mut self) {
         let recto = recto_with(&self.store);
-        let conversation = recto.conversation(&self.name).await.expect("it is still there");
+        let conversation = recto.conversation(&self.name).await.expect("the conversation exists");
         self.handles[self.turn] = conversation;
     }
 
@@ -80,16 +80,15 @@ impl Pair {
             }
             Step::Ask(_) => {}
             Step::MarkMap => {
-                let ours =
-                    self.conversation().mark_map(Scope::Visible).await.expect("it can be made");
+                let ours = self.conversation().mark_map(Scope::Visible).await.expect("a mark map");
                 assert_eq!(json!(ours), self.model.mark_map());
             }
             Step::MarkMapOfAll => {
-                let ours = self.conversation().mark_map(Scope::All).await.expect("it can be made");
+                let ours = self.conversation().mark_map(Scope::All).await.expect("a mark map");
                 assert_eq!(json!(ours), self.model.mark_map_of_all());
             }
             Step::State => {
-                let ours = json!(self.conversation().state().await.expect("it can be made"));
+                let ours = json!(self.conversation().state().await.expect("a state"));
                 assert_eq!(comparable_state(&ours), comparable_state(&self.model.state()));
             }
             Step::Snapshot(batch) => self.snapshot(*batch).await,

@@ -1,7 +1,7 @@
 //! Stores that earlier releases wrote. They must stay readable.
 //!
-//! `RECTO_GOLDEN=1 cargo test -p recto --features postgres golden -- --ignored` writes those of the
-//! present format; do that once, when a format is released, and never again.
+//! `RECTO_GOLDEN=1 cargo test -p recto --features postgres golden -- --ignored` writes the files of
+//! the newest format. Run it once, when a format is released, and never again.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// Writes an example of everything that a store keeps.
+/// Writes an example of each kind of data in a store.
 async fn write(recto: &Recto) {
     let settings = Settings {
         tools: vec![Tool::new("search", "finds flights")],
@@ -116,7 +116,7 @@ async fn a_store_of_every_format_is_read_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn there_are_files_of_the_present_format() {
+async fn the_golden_files_include_the_newest_format() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.db");
     drop(Recto::open(&format!("sqlite:{}", path.display())).await.unwrap());
@@ -144,7 +144,7 @@ async fn tables_of_every_format_are_read_as_they_were_written() {
     }
 }
 
-/// Compares everything with what was written, and writes more.
+/// Compares the content of a store with the golden file, and then writes to the store.
 async fn read_and_continue(recto: &Recto, expected: &str) {
     let expected = std::fs::read_to_string(golden(expected)).unwrap();
     let expected: Value = serde_json::from_str(&expected).unwrap();
@@ -167,7 +167,10 @@ async fn read_and_continue(recto: &Recto, expected: &str) {
 #[tokio::test]
 #[ignore = "writes the files that the test above reads; only when a format is released"]
 async fn write_the_golden_files() {
-    assert!(std::env::var_os("RECTO_GOLDEN").is_some(), "set RECTO_GOLDEN=1 if you mean it");
+    assert!(
+        std::env::var_os("RECTO_GOLDEN").is_some(),
+        "set RECTO_GOLDEN=1 to overwrite the golden files"
+    );
     let path = golden(&format!("format-{NEWEST}.db"));
     let _ = std::fs::remove_file(&path);
     let recto = Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
@@ -180,7 +183,10 @@ async fn write_the_golden_files() {
 #[tokio::test]
 #[ignore = "writes the files that a test above reads; only when a format is released"]
 async fn write_the_golden_tables() {
-    assert!(std::env::var_os("RECTO_GOLDEN").is_some(), "set RECTO_GOLDEN=1 if you mean it");
+    assert!(
+        std::env::var_os("RECTO_GOLDEN").is_some(),
+        "set RECTO_GOLDEN=1 to overwrite the golden files"
+    );
     let server = testserver::PostgresServer::shared();
     let address = server.database();
     let recto = Recto::open(&address).await.unwrap();

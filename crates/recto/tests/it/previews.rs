@@ -1,4 +1,4 @@
-//! Previews match what the request does, and an expected version is compared.
+//! A preview has the result of the request, and an expected version is compared.
 
 use recto::{Keep, LogIndex, Message, Recto, Settings, Tool, Version};
 use recto_core::Approx;

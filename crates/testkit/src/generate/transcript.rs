@@ -49,8 +49,8 @@ const SOURCES: [(&str, Option<&str>); 6] = [
     ("openai", None),
 ];
 
-/// A transcript of about `max` messages at most; a single text for a stream of zeros. The last exchange
-/// may make it longer, and damage may make it empty.
+/// A transcript of 1 to `max` messages; a single text for a stream of zeros. The last exchange may exceed
+/// `max`, and damage may remove all messages.
 pub fn transcript(choices: &mut Choices, max: usize) -> Vec<Value> {
     let count = 1 + choices.below(max);
     let mut messages = Vec::new();

@@ -25,7 +25,7 @@ pub(super) struct Draft<'a> {
     pub(super) ignored_indices: BTreeSet<usize>,
 }
 
-/// Whether an operation did anything.
+/// Whether an operation had an effect.
 ///
 /// Exactly three operations can do nothing: a FIT whose view fits already, and
 /// `delete` and `compress` of the modification form with empty `indices`.

@@ -102,7 +102,7 @@ impl Message {
         let parts: Vec<Value> = calls.into_iter().chain(results).collect();
         let content = if parts.is_empty() { json!(text) } else { json!(parts) };
         let placeholder = json!({"role": self.json["role"], "content": content});
-        Message::read(&placeholder).expect("a placeholder is proper")
+        Message::read(&placeholder).expect("a placeholder is a valid message")
     }
 
     fn of_parts(json: Value, role: Role, timestamp: Option<i64>, parts: &[Part]) -> Message {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::refusal::Refusal;
 use super::settings::Tool;
 
-/// The state at a version, the length of the log, and what UNDO and REDO revert and apply again.
+/// The state at a version, the length of the log, and the requests that UNDO and REDO can revert and repeat.
 pub(super) struct Version {
     pub(super) state: State,
     pub(super) log_len: usize,
@@ -41,8 +41,8 @@ pub(super) struct State {
 pub(super) struct Batch {
     /// The last view of the batch, or the present one of the current batch.
     pub(super) view: Vec<usize>,
-    /// The smallest index in its view when it was opened; the log's length then,
-    /// if it was empty; 0 for batch 0.
+    /// The smallest index in its view when it was opened, or the length of the log
+    /// at that time if the view was empty; 0 for batch 0.
     pub(super) boundary: usize,
     pub(super) opened_at: i64,
     /// The description that the caller gave with the operation that opened the batch.

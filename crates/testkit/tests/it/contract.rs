@@ -45,7 +45,7 @@ fn read() -> Value {
 }
 
 #[test]
-fn a_request_in_which_no_operation_did_anything_makes_no_version() {
+fn a_request_whose_operations_change_nothing_makes_no_version() {
     let mut model = model();
     append(&mut model, &["a", "b"]);
     let fit = json!({"operation": "FIT", "maxTokens": 100});
@@ -64,7 +64,7 @@ fn a_request_in_which_no_operation_did_anything_makes_no_version() {
 }
 
 #[test]
-fn every_other_operation_makes_a_version_even_if_nothing_differs_after_it() {
+fn every_other_operation_makes_a_version_even_if_the_view_stays_the_same() {
     let mut model = model();
     append(&mut model, &["a"]);
     apply(&mut model, json!({"operation": "MARK", "indices": [0], "mark": "m"}));

@@ -34,7 +34,7 @@ struct Start {
     /// First log entry to keep visible in the new batch. Default: keep the view
     #[arg(long, value_name = "ENTRY")]
     boundary: Option<EntryArgument>,
-    /// Show the tool description in the new batch, even before the boundary
+    /// Show the tool description in the new batch, even if it is before the boundary
     #[arg(long)]
     with_tools: bool,
     #[command(flatten)]

@@ -12,8 +12,8 @@ use crate::numbers::PositionRange;
 
 /// Keep the first, the last or a range of messages.
 ///
-/// Several options apply in the order in which this help lists them, each to the messages that the one
-/// before has left: --role user --keep-last 3 keeps the last three messages of the user.
+/// Options are applied in the order in which this help lists them, each to the result of the previous one:
+/// --role user --keep-last 3 keeps the last three user messages.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

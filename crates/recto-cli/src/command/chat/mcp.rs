@@ -23,7 +23,7 @@ pub(super) struct ServerConfig {
     env: Pairs<String>,
     /// Names of variables of this process that the program receives.
     variables: Vec<String>,
-    /// Or a URL, more headers, and the variable with the key.
+    /// Instead of a program: a URL, additional headers, and the variable with the key.
     url: Option<String>,
     headers: Pairs<String>,
     key_variable: Option<String>,
@@ -74,8 +74,8 @@ impl ServerConfig {
         };
         server.allow_http = self.allow_http;
         if let Some(seconds) = self.timeout {
-            let patience = Duration::try_from_secs_f64(seconds);
-            server.call_timeout = patience.map_err(|error| wrong(format!("timeout: {error}")))?;
+            let timeout = Duration::try_from_secs_f64(seconds);
+            server.call_timeout = timeout.map_err(|error| wrong(format!("timeout: {error}")))?;
         }
         Ok(Some(server))
     }

@@ -46,7 +46,7 @@ impl Signals {
         self.with(|state| state.exit_code)
     }
 
-    /// Cancels the running model call. If there is none, ends the process: everything is stored.
+    /// Cancels the running model call. If there is none, ends the process, because everything is stored.
     fn stop(&self, exit_code: u8, ends_chat: bool) {
         let is_running = self.with(|state| {
             if ends_chat {

@@ -90,8 +90,8 @@ fn command_tool(
         tool = tool.variable(variable, value);
     }
     if let Some(seconds) = config.timeout {
-        let patience = Duration::try_from_secs_f64(seconds);
-        tool.timeout = patience.map_err(|error| wrong(format!("timeout: {error}")))?;
+        let timeout = Duration::try_from_secs_f64(seconds);
+        tool.timeout = timeout.map_err(|error| wrong(format!("timeout: {error}")))?;
     }
     Ok(tool)
 }

@@ -99,7 +99,7 @@ fn compression(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure>
 
 /// A temporary batch, and what the agent does in it.
 fn trial(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
-    let rest = "a temporary batch, in which the agent goes on and reads only the summary";
+    let rest = "a temporary batch, in which the agent continues and reads only the summary";
     step(out, scenario, &scenario.opened, rest)?;
     for index in scenario.tried.added() {
         message_line(scenario, index, out)?;

@@ -1,4 +1,4 @@
-//! Reads lines, and knows whether the next line is already in the buffer.
+//! A buffered line reader that reports whether the next line is already in its buffer.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(super) struct Lines<'a> {
     filled: usize,
     /// Start of the next line.
     start: usize,
-    /// No line break was found before this position.
+    /// The bytes from `start` to this position contain no line break.
     searched: usize,
     is_at_end: bool,
     /// Number of skipped bytes of a line that is too long.
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_in_the_buffer_is_known() {
+    fn a_complete_line_in_the_buffer_is_reported() {
         let mut input = Drip(b"a\nb\nc", 4);
         let mut lines = Lines::new(&mut input);
         assert!(!lines.has_next());

@@ -40,8 +40,7 @@ impl CommandResult for CallList {
             let error = error.map(|error| format!(", recent error {:.0} %", error * 100.0));
             let error = error.unwrap_or_default();
             let reports = counted(*reports, "report");
-            let text =
-                format!("{model}: {factor:.2} tokens per token counted here{error} ({reports})");
+            let text = format!("{model}: {factor:.2} tokens per counted token{error} ({reports})");
             page.line(Line::new().styled(FAINT, text));
         }
         if self.older > 0 {

@@ -38,15 +38,15 @@ fn columns(points: &[Point], width: usize) -> Vec<Column> {
     (0..count).filter_map(column).collect()
 }
 
-/// The width of a column, 1 to 4, so that a few versions also fill the plot.
-fn stretch(columns: &[Column], width: usize) -> usize {
+/// The width of a column: 1 to 4, so that a plot of few versions is not too narrow.
+fn column_width(columns: &[Column], width: usize) -> usize {
     (width.saturating_sub(AXIS + 1) / columns.len().max(1)).clamp(1, 4)
 }
 
 pub(super) fn rows(points: &[Point], width: usize, height: usize) -> Vec<Row> {
     const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let columns = columns(points, width);
-    let wide = stretch(&columns, width);
+    let wide = column_width(&columns, width);
     let most = columns.iter().map(|column| column.tokens.max(column.log_tokens)).max();
     let most = most.unwrap_or(0).max(1);
     let eighths =
@@ -74,7 +74,7 @@ pub(super) fn rows(points: &[Point], width: usize, height: usize) -> Vec<Row> {
 /// The two rows below the plot: events, and the first and last version.
 pub(super) fn axis_rows(points: &[Point], width: usize) -> (String, String) {
     let columns = columns(points, width);
-    let wide = stretch(&columns, width);
+    let wide = column_width(&columns, width);
     let sign = |column: &Column| match column.event {
         Event::None => '─',
         Event::Batch => 'b',

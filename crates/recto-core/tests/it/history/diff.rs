@@ -48,7 +48,7 @@ fn a_version_does_not_differ_from_itself() {
 
 #[test]
 fn an_entry_that_is_restored_elsewhere_is_moved() {
-    // Entry 4 is inserted before 0. RESTORE puts it behind 3.
+    // Entry 4 is inserted before 0. RESTORE puts it after 3.
     let insert =
         r#"{"operation":"INSERT","position":0,"messages":[{"role":"user","content":"x"}]}"#;
     let conversation = after(

@@ -17,7 +17,7 @@ fn set(conversation: &Conversation, names: &[&str]) -> Conversation {
 }
 
 #[test]
-fn new_tools_take_the_place_of_a_stale_description_in_a_new_batch() {
+fn the_description_of_new_tools_replaces_a_stale_one_in_a_new_batch() {
     let conversation = after(with_tools(&["old"]), &[&append(1)]);
     let next = set(&conversation, &["new"]);
     assert_eq!(texts(&next), [description("new"), "x".into()]);
@@ -34,7 +34,7 @@ fn new_tools_take_the_place_of_a_stale_description_in_a_new_batch() {
 }
 
 #[test]
-fn new_tools_are_appended_where_no_description_is_visible() {
+fn the_description_of_new_tools_is_appended_if_none_is_visible() {
     let conversation = after(fresh(), &[&append(1)]);
     let next = set(&conversation, &["new"]);
     assert_eq!(texts(&next), ["x".into(), description("new")]);

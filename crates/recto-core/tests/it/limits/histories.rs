@@ -1,4 +1,4 @@
-//! Very many versions and batches.
+//! Conversations with 100,000 versions and batches.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn a_hundred_thousand_requests_can_be_undone_and_redone() {
         assert_eq!(again.view().len(), LONG);
         assert_eq!(code_of(&again.apply(Redo, 1)), "nothing_to_redo");
         assert!(again.view().iter().eq(full.view().iter()));
-        let (back, _) = again.apply(Undo, 1).expect("the newest can be taken back");
+        let (back, _) = again.apply(Undo, 1).expect("the newest can be undone");
         assert_eq!(back.view().len(), LONG - 1);
         assert_eq!(again.blame(LogIndex(0)).map(|blame| blame.len()), Ok(3));
     });

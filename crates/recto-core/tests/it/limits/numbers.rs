@@ -4,7 +4,7 @@ use super::*;
 
 const THIRTY_DIGITS: &str = "999999999999999999999999999999";
 
-/// Numbers that no conversation here reaches.
+/// Numbers above every index, position, batch and version of the conversations here.
 const HUGE: [&str; 6] = [
     "4294967294",
     "4294967295",
@@ -94,7 +94,7 @@ fn worked() -> Conversation {
 }
 
 #[test]
-fn a_huge_number_has_a_result_in_every_field() {
+fn a_huge_number_in_any_field_is_accepted_or_refused_with_a_code() {
     for conversation in [fresh(), worked()] {
         for (template, expected) in REQUESTS {
             for number in HUGE {
@@ -118,7 +118,7 @@ fn a_huge_number_has_a_result_in_every_field() {
 }
 
 #[test]
-fn zero_is_accepted_where_numbers_are() {
+fn zero_is_accepted_in_every_field_with_a_number() {
     for conversation in [fresh(), worked()] {
         for (template, _) in REQUESTS {
             let request = template.replace('#', "0");

@@ -1,4 +1,4 @@
-//! The version that each version goes on from.
+//! The parent of each version: the version whose state it continues.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use recto::{Conversation, OperationKind, Version, VersionInfo};
 
 use crate::Error;
 
-/// The version that each of these goes on from. They are in ascending order. Of several versions with
-/// the view that was restored, it is the newest: a mark in between has not changed the view.
+/// The parents of versions, which are in ascending order. If several versions have the restored view, the
+/// parent is the newest of them, because a mark in between does not change the view.
 pub(super) async fn parents(
     conversation: &Conversation,
     versions: &[VersionInfo],
@@ -15,11 +15,11 @@ pub(super) async fn parents(
     let mut ancestry = Ancestry::default();
     let mut parents = Vec::with_capacity(versions.len());
     for info in versions {
-        let home = match goes_back(info.operation) {
+        let restored = match goes_back(info.operation) {
             true => conversation.parent(info.version).await?,
             false => None,
         };
-        parents.push(ancestry.next(info, home));
+        parents.push(ancestry.next(info, restored));
     }
     Ok(parents)
 }
@@ -29,7 +29,7 @@ fn goes_back(operation: OperationKind) -> bool {
     matches!(operation, BatchEnd | Redo | Rollback | Undo)
 }
 
-/// The versions so far, by what they show. A view is identified by the version that made it.
+/// The versions so far, by view. A view is identified by the version that made it.
 #[derive(Debug, Default)]
 struct Ancestry {
     by_view: HashMap<(Version, Version), Version>,
@@ -39,19 +39,20 @@ struct Ancestry {
 }
 
 impl Ancestry {
-    /// The version that the next one goes on from. `home` made the view that it restored.
-    fn next(&mut self, info: &VersionInfo, home: Option<Version>) -> Option<Version> {
+    /// The parent of the next version. `restored` is the version that made its view, if it
+    /// restored one.
+    fn next(&mut self, info: &VersionInfo, restored: Option<Version>) -> Option<Version> {
         let batch = info.batch_opened_by;
         let figures = (batch, info.messages, info.tokens);
-        let parent = match home {
-            Some(home) => {
-                let same = self.by_view.get(&(home, batch)).or(self.by_figures.get(&figures));
-                Some(same.copied().unwrap_or(home))
+        let parent = match restored {
+            Some(restored) => {
+                let same = self.by_view.get(&(restored, batch)).or(self.by_figures.get(&figures));
+                Some(same.copied().unwrap_or(restored))
             }
             None => info.version.0.checked_sub(1).map(Version),
         };
-        self.view = match (home, info.operation) {
-            (Some(home), _) => home,
+        self.view = match (restored, info.operation) {
+            (Some(restored), _) => restored,
             (None, OperationKind::Mark | OperationKind::Unmark) => self.view,
             (None, _) => info.version,
         };

@@ -1,4 +1,4 @@
-//! Backups: complete, or absent.
+//! Backups and restorations: a backup is complete or does not exist.
 
 use recto::{Message, Tenant, Truncate, Version, WriteOptions};
 
@@ -160,7 +160,7 @@ async fn a_damaged_conversation_does_not_stop_the_others() {
     let sound: Vec<bool> = reports.iter().map(|(_, report)| report.is_sound()).collect();
     assert_eq!(sound, [true, false, true]);
     assert!(!recto.check().await.unwrap().is_empty());
-    // A backup fails, unless it is told to continue.
+    // A backup fails without `backup_damaged`.
     let copy = folder.path().join("copy.db");
     let refused = recto.backup(&copy).await.unwrap_err();
     assert_eq!(refused.code(), "storage");

@@ -12,12 +12,12 @@ on_every_store! {
     an_erased_message_is_unreadable_and_the_chain_stays_valid
     erasing_in_a_fork_erases_in_the_original
     a_message_stays_erased_in_a_recto_that_had_loaded_it
-    what_is_erased_or_pruned_is_gone_for_every_recto_at_its_next_request
+    no_recto_returns_an_erased_or_pruned_message_in_its_next_request
     a_prune_overwrites_the_messages_that_no_kept_version_shows
     a_prune_keeps_the_messages_that_forks_show
     a_message_of_a_fork_does_not_keep_another_message_of_the_same_index
     a_mark_does_not_keep_a_hidden_message
-    a_fork_that_is_made_during_a_prune_loses_nothing
+    a_fork_created_during_a_prune_keeps_its_messages
     a_message_erased_during_another_erasure_or_prune_stays_erased
 }
 
@@ -75,12 +75,12 @@ async fn a_message_stays_erased_in_a_recto_that_had_loaded_it(place: Place) {
     assert!(conversation.verify().await.unwrap().is_sound());
 }
 
-async fn what_is_erased_or_pruned_is_gone_for_every_recto_at_its_next_request(place: Place) {
+async fn no_recto_returns_an_erased_or_pruned_message_in_its_next_request(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append([Message::user("secret"), say(1), say(2)]).await.unwrap();
     let fork = conversation.fork("b", Version(1)).await.unwrap();
     conversation.apply(Delete { indices: vec![LogIndex(1)] }).await.unwrap();
-    // These have everything loaded, the messages of the origin too.
+    // In these handles everything is loaded, the messages of the original conversation too.
     let elsewhere = [place.recto(), place.recto()];
     let mut handles = Vec::new();
     for recto in &elsewhere {
@@ -114,7 +114,7 @@ async fn what_is_erased_or_pruned_is_gone_for_every_recto_at_its_next_request(pl
 }
 
 #[tokio::test]
-async fn a_repeated_erasure_removes_copies_that_a_reader_had_kept() {
+async fn a_repeated_erasure_removes_copies_that_an_open_read_transaction_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
@@ -189,7 +189,7 @@ async fn a_message_of_a_fork_does_not_keep_another_message_of_the_same_index(pla
     assert!(!place.has(b"message number 10"));
     assert_eq!(texts(&fork).await, ["message number 0", "message number 1"]);
     assert_eq!(texts(&fork_of_fork).await.last().unwrap(), "message number 2");
-    // The fork of the fork shows all of it.
+    // The fork of the fork shows all messages of the fork.
     fork.apply(Delete { indices: vec![LogIndex(1)] }).await.unwrap();
     assert!(fork.prune(&Keep::newest()).await.unwrap().entries.is_empty());
 }
@@ -206,7 +206,7 @@ async fn a_mark_does_not_keep_a_hidden_message(place: Place) {
     assert_eq!(marks, [("seen".to_owned(), vec![LogIndex(1), LogIndex(2)])]);
 }
 
-async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
+async fn a_fork_created_during_a_prune_keeps_its_messages(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..80 {
         conversation.append([say(number)]).await.unwrap();

@@ -13,7 +13,7 @@ on_every_store! {
     rows_that_forks_share_are_verified_once_and_their_faults_are_reported_for_each
 }
 
-/// A fork of a fork of a fork …, each with a message more.
+/// A chain of forks, each with one more message.
 async fn nested(recto: &recto::Recto, depth: usize) {
     let mut at = recto.create("fork 0", settings()).await.unwrap();
     for number in 0..depth {
@@ -59,7 +59,7 @@ async fn rows_that_forks_share_are_verified_once_and_their_faults_are_reported_f
         assert_eq!((report.versions, report.entries), (info.version.0 + 1, info.messages));
         assert_eq!(report.link, info.link);
     }
-    // Another message in the place of message 1, which "fork 1" has added: its forks show it too.
+    // Overwrites message 1, which "fork 1" has added: the forks of "fork 1" show the new text too.
     let owner = recto.conversation("fork 1").await.unwrap().id();
     let rows = place.store.commits(owner, None).await.unwrap();
     let mut rewrite = recto_store::Rewrite::default();

@@ -1,4 +1,4 @@
-//! Names that no conversation can have, on every way to give one.
+//! Names that are not allowed, in every function that takes a new name.
 
 use recto::Version;
 
@@ -6,11 +6,11 @@ use super::{say, settings};
 use crate::places::{Place, on_every_store, sqlite};
 
 on_every_store! {
-    no_function_gives_a_name_with_another_meaning
+    every_function_refuses_a_name_with_another_meaning
     a_backup_with_a_name_that_is_not_allowed_is_not_restored
 }
 
-async fn no_function_gives_a_name_with_another_meaning(place: Place) {
+async fn every_function_refuses_a_name_with_another_meaning(place: Place) {
     let recto = place.recto();
     let kept = recto.create("kept", settings()).await.unwrap();
     kept.append([say(0)]).await.unwrap();

@@ -7,9 +7,9 @@ use crate::places::{Place, on_every_store};
 
 on_every_store! {
     a_writer_that_expects_an_old_version_is_refused
-    many_writers_on_one_conversation_make_dense_versions
+    many_writers_on_one_conversation_make_versions_without_gaps
     a_repeated_request_returns_the_first_outcome
-    a_repeated_request_is_recognised_by_a_recto_with_an_older_version
+    a_repeated_request_is_recognised_by_a_handle_at_an_older_version
     a_key_cannot_be_used_for_two_requests
     a_key_cannot_be_empty
     a_refused_request_changes_nothing
@@ -31,7 +31,7 @@ async fn a_writer_that_expects_an_old_version_is_refused(place: Place) {
     assert_eq!(other.version().await.unwrap(), Version(3));
 }
 
-async fn many_writers_on_one_conversation_make_dense_versions(place: Place) {
+async fn many_writers_on_one_conversation_make_versions_without_gaps(place: Place) {
     place.recto().create("a", settings()).await.unwrap();
     let mut writers = Vec::new();
     for writer in 0..8 {
@@ -83,7 +83,7 @@ async fn a_repeated_request_returns_the_first_outcome(place: Place) {
     assert_eq!(second.to_json(), first.to_json());
 }
 
-async fn a_repeated_request_is_recognised_by_a_recto_with_an_older_version(place: Place) {
+async fn a_repeated_request_is_recognised_by_a_handle_at_an_older_version(place: Place) {
     let first = place.recto().create("a", settings()).await.unwrap();
     let second = place.recto().conversation("a").await.unwrap();
     assert_eq!(texts(&second).await, Vec::<String>::new());
