@@ -1,6 +1,6 @@
 //! Import and export of transcripts, and rendering of views as provider requests.
 //!
-//! Transcripts come in eleven [`Format`]s, and each provider accepts its own kind of request. Edits of
+//! Transcripts come in twenty [`Format`]s, and each provider accepts its own kind of request. Edits of
 //! a view separate tool calls from their results, drop signatures, and leave ids that a provider
 //! rejects. [`render`] repairs all of this: the request is valid for the provider whatever was edited,
 //! and every repair is listed.
