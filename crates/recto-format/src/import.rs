@@ -74,8 +74,8 @@ pub enum Step {
     /// Applies a request to the current branch: one version.
     Apply(Request),
     /// The envelope: the JSON around the messages, as one object with `null` in place of the list of
-    /// messages: `{"model":"…","messages":null}`. For a session (Claude Code, codex), the lines after
-    /// the last message, as a JSON list.
+    /// messages: `{"model":"…","messages":null}`. For a session, the lines after the last message that
+    /// the message cannot store, as a JSON list.
     ///
     /// [`export`](crate::export) can write messages into an envelope, and
     /// [`EnvelopeInfo`](crate::EnvelopeInfo) reads the tools in it. No store keeps it: a program that
@@ -225,7 +225,7 @@ pub fn import<I: Input + ?Sized>(
         None => Format::recognise(input.open()?)?,
     };
     let mut out = StepWriter::new(options, sink);
-    let imported = format.codec().import(&Unpacked(input), &mut out).and_then(|()| out.flush());
+    let imported = format.codec().import(&Unpacked(input), &mut out).and_then(|()| out.finish());
     imported.map_err(|error| match error {
         Error::Malformed { format: None, line, field, reason } => {
             Error::Malformed { format: Some(format), line, field, reason }

@@ -17,6 +17,9 @@
 //! - `hole`, `hole_at`: the field that was elided from the original of a session line because the
 //!   message contains the same bytes, and the byte offset of the `null` that replaces it.
 //! - `before`: session lines in front of the message that contain no message, such as bookkeeping.
+//! - `behind`: session lines behind the last message of the file.
+//! - `envelope`: in the last message of a session that is a document, the document with `null` in place
+//!   of the list of records; `null` if the file is the list.
 //! - `field`: the field of the request that held the message, such as `system`; its `original` is the
 //!   value of that field.
 //! - `after`: the id of the reasoning item in front of an item of OpenAI's Responses. The provider
@@ -55,6 +58,10 @@ pub struct Source<'a> {
     pub elided_at: usize,
     /// JSON values in front of the message in the file that contain no message, as a list.
     pub before: Option<&'a str>,
+    /// JSON values behind the last message of the file that contain no message, as a list.
+    pub behind: Option<&'a str>,
+    /// The document around the records of a session, with `null` in place of their list.
+    pub envelope: Option<&'a str>,
     /// Field of the request that held the message, if it was not in the list of messages.
     pub field: Option<Str<'a>>,
     /// Id of the reasoning item that the provider requires in front of this item.
@@ -93,6 +100,8 @@ impl<'a> Source<'a> {
                 "field" => read.field = Str::of(value),
                 "after" => read.after = Str::of(value),
                 "before" => read.before = Some(value).filter(|value| json::is_list(value)),
+                "behind" => read.behind = Some(value).filter(|value| json::is_list(value)),
+                "envelope" => read.envelope = Some(value),
                 _ => {}
             }
         }
@@ -148,7 +157,13 @@ impl<'a> Source<'a> {
             key_into("verbatim", start, out);
             out.push_str("true");
         }
-        for (key, value) in [("before", self.before), ("original", self.original)] {
+        let values = [
+            ("before", self.before),
+            ("original", self.original),
+            ("behind", self.behind),
+            ("envelope", self.envelope),
+        ];
+        for (key, value) in values {
             if let Some(value) = value {
                 key_into(key, start, out);
                 out.push_str(value);
@@ -243,6 +258,7 @@ mod tests {
             r#"{"format":"openai-responses","after":"rs_1"}"#,
             r#"{"format":"openai-chat","verbatim":true}"#,
             r#"{"format":"x","before":[{"type":"summary"}],"original":{}}"#,
+            r#"{"format":"x","original":{},"behind":[{"type":"end"}],"envelope":{"items":null}}"#,
         ] {
             let metadata = format!(r#"{{"source":{source}}}"#);
             let mut out = String::new();

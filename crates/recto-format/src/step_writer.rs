@@ -3,10 +3,16 @@
 //! Because every step creates one version, [`version`](StepWriter::version) and
 //! [`log_len`](StepWriter::log_len) are known without a conversation.
 
-use recto_core::{Message, Request, Version};
+use recto_core::{Limits, Message, Operation, Request, Version};
 
 use crate::Error;
 use crate::import::{ImportOptions, Sink, Start, Step, TranscriptWarning};
+use crate::json;
+use crate::parts::MessageParts;
+use crate::source::Source;
+
+/// Maximum number of steps that are held back.
+const MAX_HELD_STEPS: usize = 64;
 
 /// Writes the steps of an import to a [`Sink`].
 pub(crate) struct StepWriter<'a> {
@@ -14,6 +20,11 @@ pub(crate) struct StepWriter<'a> {
     sink: &'a mut dyn Sink,
     /// Messages that are not part of a step yet.
     pending: Vec<Message>,
+    /// The newest step with messages and the steps after it, because the end of the file may belong to
+    /// the last message.
+    held: Vec<Step>,
+    /// Branch of the messages that are held back.
+    last_branch: usize,
     has_started: bool,
     /// The conversation and its forks.
     branches: Vec<BranchEnd>,
@@ -39,6 +50,8 @@ impl<'a> StepWriter<'a> {
             options,
             sink,
             pending: Vec::new(),
+            held: Vec::new(),
+            last_branch: 0,
             has_started: false,
             branches: vec![BranchEnd::default()],
             branch: 0,
@@ -73,7 +86,7 @@ impl<'a> StepWriter<'a> {
         self.flush()?;
         self.has_started = true;
         (self.branches, self.branch) = (vec![BranchEnd::default()], 0);
-        self.sink.step(Step::Start(start))
+        self.emit(Step::Start(start))
     }
 
     /// Starts a fork of a branch at a version at which its log had `log_len` entries. Returns the
@@ -91,7 +104,7 @@ impl<'a> StepWriter<'a> {
         self.flush()?;
         self.branch = self.branches.len();
         self.branches.push(BranchEnd { log_len, version: version.0 });
-        self.sink.step(Step::Fork { name, parent_branch, version })?;
+        self.emit(Step::Fork { name, parent_branch, version })?;
         Ok(self.branch)
     }
 
@@ -102,7 +115,7 @@ impl<'a> StepWriter<'a> {
         }
         self.flush()?;
         self.branch = branch;
-        self.sink.step(Step::SwitchBranch(branch))
+        self.emit(Step::SwitchBranch(branch))
     }
 
     /// Appends a message. It becomes part of the next [`Step::Append`].
@@ -125,7 +138,8 @@ impl<'a> StepWriter<'a> {
             return Ok(());
         }
         self.branches[self.branch].version += 1;
-        self.sink.step(Step::Append(std::mem::take(&mut self.pending)))
+        let messages = std::mem::take(&mut self.pending);
+        self.emit(Step::Append(messages))
     }
 
     /// Writes a request. `added` is the number of messages that it adds to the log.
@@ -135,13 +149,63 @@ impl<'a> StepWriter<'a> {
         branch.version += 1;
         branch.log_len += added;
         self.message_count += added;
-        self.sink.step(Step::Apply(request.into()))
+        self.emit(Step::Apply(request.into()))
+    }
+
+    /// Stores the lines behind the last message, and the document around all of them, with the last
+    /// message. Returns false if that is not possible.
+    pub(crate) fn behind(
+        &mut self,
+        lines: Option<&str>,
+        document: Option<&str>,
+    ) -> Result<bool, Error> {
+        self.flush()?;
+        let message = self.held.iter_mut().rev().find_map(last_message);
+        let Some(message) = message else { return Ok(false) };
+        let Some(changed) = with_end(message, lines, document) else { return Ok(false) };
+        *message = changed;
+        Ok(true)
+    }
+
+    /// The branch of the last message.
+    pub(crate) fn last_branch(&self) -> usize {
+        match self.pending.is_empty() {
+            true => self.last_branch,
+            false => self.branch,
+        }
+    }
+
+    /// Writes the steps that are held back. Called at the end of the file.
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        self.flush()?;
+        self.release()
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        self.held.drain(..).try_for_each(|step| self.sink.step(step))
+    }
+
+    /// Writes a step after those that are held back.
+    fn emit(&mut self, mut step: Step) -> Result<(), Error> {
+        let has_messages = last_message(&mut step).is_some();
+        let is_start = matches!(step, Step::Start(_));
+        if has_messages || is_start || self.held.len() >= MAX_HELD_STEPS {
+            self.release()?;
+            self.last_branch = self.branch;
+        }
+        match has_messages || !self.held.is_empty() {
+            true => {
+                self.held.push(step);
+                Ok(())
+            }
+            false => self.sink.step(step),
+        }
     }
 
     /// Writes the envelope; see [`Step::Envelope`].
     pub(crate) fn envelope(&mut self, envelope: String) -> Result<(), Error> {
         self.flush()?;
-        self.sink.step(Step::Envelope(envelope))
+        self.emit(Step::Envelope(envelope))
     }
 
     /// Reports content that no step represents.
@@ -154,4 +218,37 @@ impl<'a> StepWriter<'a> {
     pub(crate) fn progress(&mut self, bytes: u64) {
         self.sink.progress(bytes);
     }
+}
+
+/// The last message that a step adds.
+fn last_message(step: &mut Step) -> Option<&mut Message> {
+    match step {
+        Step::Append(messages) => messages.last_mut(),
+        Step::Apply(request) => {
+            request.steps.iter_mut().rev().find_map(|step| match &mut step.operation {
+                Operation::Append(append) => append.messages.last_mut(),
+                Operation::Insert(insert) => insert.messages.last_mut(),
+                Operation::Compress(compress) => compress.summary.as_mut(),
+                Operation::Replace(replace) => Some(&mut replace.message),
+                _ => None,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A message whose source has the end of its file; `None` if the message has no source.
+fn with_end(message: &Message, lines: Option<&str>, document: Option<&str>) -> Option<Message> {
+    let read = MessageParts::of(message);
+    let source = Source { behind: lines, envelope: document, ..read.source? };
+    let (key, metadata) = json::fields(read.json).last()?;
+    let at = metadata.as_ptr().addr() - read.json.as_ptr().addr();
+    if !key.is("metadata") {
+        return None;
+    }
+    let mut json = read.json[..at].to_owned();
+    json.push_str("{\"source\":");
+    source.write(&mut json);
+    json.push_str("}}");
+    Message::from_checked_json(&json, &Limits::NONE).ok()
 }

@@ -27,9 +27,12 @@ use crate::transcript::TranscriptInput;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Formats:
-  openai-chat, openai-responses, anthropic, gemini, bedrock-converse, langchain, claude-code, codex,
-  chatgpt (also its ZIP file), sharegpt, vercel and recto: a list, a request, or one message per
-  line, also compressed with zstd
+  openai-chat, openai-responses, anthropic, gemini, bedrock-converse, langchain, sharegpt, vercel and
+  recto: a list, a request, or one message per line
+  claude-code, codex, claude-stream, pi, openhands, gemini-responses, gemini-cli, qwen-code, opencode
+  and copilot: a session of an agent
+  chatgpt: the data export, also its ZIP file
+  All of them may be compressed with zstd
 
 Examples:
   recto import session.jsonl

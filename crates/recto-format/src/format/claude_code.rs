@@ -511,11 +511,7 @@ impl Session<'_, '_> {
         if let Some(start) = self.start.take().filter(|_| !self.chains.is_empty()) {
             self.out.start(start)?;
         }
-        self.pending.report(self.out);
-        match self.pending.take_all() {
-            Some(rest) => self.out.envelope(rest),
-            None => Ok(()),
-        }
+        self.pending.finish(self.out, None)
     }
 }
 

@@ -83,11 +83,7 @@ impl FormatCodec for Codex {
         while values.peek_byte()?.is_some() {
             rollout.value(&mut values)?;
         }
-        rollout.pending.report(rollout.out);
-        match rollout.pending.take_all() {
-            Some(rest) => rollout.out.envelope(rest),
-            None => Ok(()),
-        }
+        rollout.pending.finish(rollout.out, None)
     }
 
     fn export(

@@ -178,6 +178,12 @@ impl ReadState {
         }
     }
 
+    /// Removes and returns the warnings about the current message.
+    pub(crate) fn take_warnings(&mut self) -> Vec<FieldError> {
+        self.has_unreadable_part = false;
+        std::mem::take(&mut self.warnings)
+    }
+
     /// Stores the generated id of a call until its result is read.
     pub(crate) fn add_call_id(&mut self, name: &str, id: String) {
         self.calls.entry(name.to_owned()).or_default().push_back(id);

@@ -5,7 +5,9 @@
 //! 1. Implement [`Codec`] in a new file. If the format is a list of messages, implement
 //!    [`MessageCodec`](message_list::MessageCodec) instead: `message_list.rs` then provides import,
 //!    export, original bytes, envelopes and JSON lines. `openai_chat.rs` is the example to start from.
-//!    Formats that are trees or event logs (`claude_code.rs`, `codex.rs`, `chatgpt.rs`) implement
+//!    If it is a session (records, some of which contain messages), implement
+//!    [`SessionCodec`](session::SessionCodec): `session.rs` provides trees, compactions and the records
+//!    without messages. `pi.rs` is the example. `claude_code.rs`, `codex.rs` and `chatgpt.rs` implement
 //!    [`Codec`] directly.
 //! 2. Add a variant to [`Format`], and its lines to [`Format::ALL`], [`Format::name`] and
 //!    [`Format::codec`].
@@ -15,16 +17,25 @@ mod anthropic;
 mod bedrock_converse;
 mod chatgpt;
 mod claude_code;
+mod claude_stream;
 mod codex;
+mod copilot;
 mod gemini;
+mod gemini_cli;
+mod gemini_responses;
 mod head;
 mod langchain;
 pub(crate) mod message_list;
 mod new_parts;
 pub(crate) mod openai_chat;
 mod openai_responses;
+mod opencode;
+mod openhands;
 mod pending_lines;
+mod pi;
+mod qwen_code;
 mod recto;
+mod session;
 mod session_line;
 mod sharegpt;
 mod time;
@@ -68,6 +79,22 @@ pub enum Format {
     ClaudeCode,
     /// A rollout of codex: JSON lines, optionally compressed with zstd.
     Codex,
+    /// Output of Claude Code with `--output-format stream-json`, or a session of Claude Code for the web.
+    ClaudeStream,
+    /// A session of pi or OpenClaw: JSON lines that form a tree.
+    Pi,
+    /// Events of OpenHands: JSON lines, a list, or documents with `history`.
+    OpenHands,
+    /// Responses of Google's Gemini API, also recorded streams.
+    GeminiResponses,
+    /// A session of Gemini CLI: a document with `messages`, or JSON lines.
+    GeminiCli,
+    /// A session of Qwen Code: JSON lines that form a tree.
+    QwenCode,
+    /// A session written by `opencode export`.
+    OpenCode,
+    /// Events of GitHub Copilot CLI: JSON lines.
+    Copilot,
     /// ChatGPT's data export: the ZIP file, or its `conversations.json`.
     ChatGpt,
     /// ShareGPT conversations: a list or JSON lines.
@@ -89,6 +116,14 @@ impl Format {
         Format::LangChain,
         Format::ClaudeCode,
         Format::Codex,
+        Format::ClaudeStream,
+        Format::Pi,
+        Format::OpenHands,
+        Format::GeminiResponses,
+        Format::GeminiCli,
+        Format::QwenCode,
+        Format::OpenCode,
+        Format::Copilot,
         Format::ChatGpt,
         Format::ShareGpt,
         Format::Vercel,
@@ -106,6 +141,14 @@ impl Format {
             Format::LangChain => "langchain",
             Format::ClaudeCode => "claude-code",
             Format::Codex => "codex",
+            Format::ClaudeStream => "claude-stream",
+            Format::Pi => "pi",
+            Format::OpenHands => "openhands",
+            Format::GeminiResponses => "gemini-responses",
+            Format::GeminiCli => "gemini-cli",
+            Format::QwenCode => "qwen-code",
+            Format::OpenCode => "opencode",
+            Format::Copilot => "copilot",
             Format::ChatGpt => "chatgpt",
             Format::ShareGpt => "sharegpt",
             Format::Vercel => "vercel",
@@ -142,6 +185,14 @@ impl Format {
             Format::LangChain => &langchain::LangChain,
             Format::ClaudeCode => &claude_code::ClaudeCode,
             Format::Codex => &codex::Codex,
+            Format::ClaudeStream => &session::Session(claude_stream::ClaudeStream),
+            Format::Pi => &session::Session(pi::Pi),
+            Format::OpenHands => &session::Session(openhands::OpenHands),
+            Format::GeminiResponses => &session::Session(gemini_responses::GeminiResponses),
+            Format::GeminiCli => &session::Session(gemini_cli::GeminiCli),
+            Format::QwenCode => &session::Session(qwen_code::QwenCode),
+            Format::OpenCode => &session::Session(opencode::OpenCode),
+            Format::Copilot => &session::Session(copilot::Copilot),
             Format::ChatGpt => &chatgpt::ChatGpt,
             Format::ShareGpt => &sharegpt::ShareGpt,
             Format::Vercel => &vercel::Vercel,

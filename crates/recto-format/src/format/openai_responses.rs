@@ -62,6 +62,10 @@ impl MessageCodec for OpenAiResponses {
             if json::get(object, "payload").is_some() {
                 return Likelihood::No; // a codex rollout, which contains such items
             }
+            let kind = json::get_str(object, "type").map(Str::escaped);
+            if matches!(kind, Some("system" | "user" | "assistant" | "tool_result")) {
+                return Likelihood::No; // a log of another program, which contains reasoning items
+            }
             if json::get(object, "input").is_some_and(is_input)
                 && (json::get_str(object, "instructions").is_some()
                     || json::get_str(object, "model").is_some())

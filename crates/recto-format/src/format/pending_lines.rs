@@ -1,5 +1,6 @@
 //! Session lines without a message, which are stored with the next message.
 
+use crate::Error;
 use crate::step_writer::StepWriter;
 
 /// Lines without a message, held until the next message of their chain stores them in
@@ -35,6 +36,11 @@ impl PendingLines {
         list.push_str(line);
     }
 
+    /// True if any chain has lines.
+    pub(crate) fn has_lines(&self) -> bool {
+        self.lists.iter().any(|list| !list.is_empty())
+    }
+
     /// Removes and returns the lines of a chain, as a JSON list.
     pub(crate) fn take(&mut self, chain: usize) -> Option<String> {
         let list = self.lists.get_mut(chain).filter(|list| !list.is_empty())?;
@@ -58,6 +64,22 @@ impl PendingLines {
         let lists = (0..self.lists.len()).filter_map(|chain| self.take(chain));
         let inner: Vec<String> = lists.map(|list| list[1..list.len() - 1].to_owned()).collect();
         (!inner.is_empty()).then(|| format!("[{}]", inner.join(",")))
+    }
+
+    /// Stores the remaining lines with the last message, and the document around all lines. Lines of
+    /// other chains become the envelope.
+    pub(crate) fn finish(
+        &mut self,
+        out: &mut StepWriter<'_>,
+        document: Option<&str>,
+    ) -> Result<(), Error> {
+        self.report(out);
+        let chain = out.last_branch();
+        let lines = self.take(chain);
+        if (lines.is_some() || document.is_some()) && !out.behind(lines.as_deref(), document)? {
+            self.put_back(chain, lines);
+        }
+        self.take_all().map_or(Ok(()), |rest| out.envelope(rest))
     }
 
     /// Reports the lines dropped since the last call.

@@ -131,6 +131,16 @@ pub(crate) fn original<'a>(message: &MessageParts<'a>) -> Option<Cow<'a, str>> {
     Some(Cow::Owned([before, value, after].concat()))
 }
 
+/// The lines behind the last message of the file, if these messages contain it.
+pub(crate) fn behind<'a>(
+    messages: &[MessageParts<'a>],
+    format: Format,
+) -> impl Iterator<Item = &'a str> + use<'a> {
+    let source = messages.last().and_then(|last| last.source);
+    let source = source.filter(|source| source.is_from(format.name()));
+    source.and_then(|source| source.behind).map(json::items).into_iter().flatten()
+}
+
 /// A line of a session file that contains a message.
 pub(crate) struct SessionLine<'a> {
     pub(crate) format: Format,

@@ -160,7 +160,7 @@ fn every_line_is_exported_byte_for_byte() {
     let text = session();
     let replay = imported(&text, CODE);
     let replayed = &replay.conversations[0];
-    let container = Container::Envelope(replayed.envelope.as_deref().unwrap());
+    let container = replayed.container();
     let log = |branch: usize| -> Vec<Message> {
         replayed.branches[branch]
             .conversation

@@ -283,7 +283,7 @@ fn lines_of_another_format_are_reported_and_exported() {
     let places: Vec<(u64, &str)> =
         replay.warnings.iter().map(|warning| (warning.line, &*warning.field)).collect();
     assert_eq!(places, [(1, "type"), (3, "type")]);
-    let container = Container::Envelope(replay.conversations[0].envelope.as_deref().unwrap());
+    let container = replay.conversations[0].container();
     assert_eq!(exported_log(&log(&replay), Format::Codex, container).trim_end(), file);
 }
 

@@ -70,7 +70,7 @@ fn foreign(text: &str, keys: &[&str]) -> Vec<Vec<String>> {
 #[test]
 fn every_message_of_a_list_is_exported_byte_for_byte() {
     for (path, format) in files() {
-        if matches!(format, Format::ClaudeCode | Format::Codex | Format::ChatGpt) {
+        if crate::sessions::is_session(format) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();

@@ -14,6 +14,7 @@ mod operations;
 mod recognise;
 mod render;
 mod rules;
+mod sessions;
 mod tools;
 mod traps;
 mod views;

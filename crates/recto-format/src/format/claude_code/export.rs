@@ -83,13 +83,18 @@ impl Lines<'_> {
         before.into_iter().try_for_each(|line| self.line_without_message(line))?;
         let number = self.number + 1;
         self.number += group.len() as u64;
-        if let Some(source) = source
-            && source.pieces == group.len()
-            && let Some(original) = session_line::original(&group[0])
-            && self.keeps_bytes(&original)
-        {
-            return self.message(&original);
+        let original = source.filter(|source| source.pieces == group.len());
+        let original = original.and_then(|_| session_line::original(&group[0]));
+        match original.filter(|original| self.keeps_bytes(original)) {
+            Some(original) => self.message(&original)?,
+            None => self.new_lines(group, number)?,
         }
+        session_line::behind(group, Format::ClaudeCode)
+            .try_for_each(|line| self.line_without_message(line))
+    }
+
+    /// Writes messages as new lines.
+    fn new_lines(&mut self, group: &[MessageParts<'_>], number: u64) -> Result<(), Error> {
         let mut messages = String::new();
         let mut lost = Vec::new();
         Anthropic.write(group, &CallNames::default(), &mut messages, &mut lost);

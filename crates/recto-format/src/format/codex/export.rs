@@ -58,15 +58,18 @@ impl Lines<'_> {
         self.number += group.len() as u64;
         self.has_only_users &=
             group.iter().all(|message| matches!(message.role, Role::User | Role::System));
-        Ok(())
+        session_line::behind(group, Format::Codex)
+            .try_for_each(|line| self.line_without_message(line))
     }
 
     /// Writes lines without a message.
     fn lines_without_message(&mut self, list: &str) -> Result<(), Error> {
-        for line in json::items(list) {
-            if self.extent == Extent::Log || !has_effect(line) {
-                writeln!(self.file, "{line}")?;
-            }
+        json::items(list).try_for_each(|line| self.line_without_message(line))
+    }
+
+    fn line_without_message(&mut self, line: &str) -> Result<(), Error> {
+        if self.extent == Extent::Log || !has_effect(line) {
+            writeln!(self.file, "{line}")?;
         }
         Ok(())
     }

@@ -1,0 +1,566 @@
+//! Import of sessions.
+
+use std::collections::{HashMap, HashSet};
+
+use recto_core::{
+    Append, Compress, Delete, Insert, LogIndex, Message, Position, Request, Role, Rollback, Step,
+    Version,
+};
+
+use super::{Effect, Parent, Record, RepeatedId, SessionCodec, SessionState};
+use crate::Error;
+use crate::format::message_list::FieldError;
+use crate::format::pending_lines::PendingLines;
+use crate::format::session_line::SessionLine;
+use crate::import::{Input, Start};
+use crate::json::{self, Str};
+use crate::step_writer::StepWriter;
+use crate::values::{Peeked, Values};
+
+/// Maximum number of records that compactions and replacements examine, for each record of the file. The
+/// limit keeps the cost of a malicious file linear.
+const MAX_EXAMINED_PER_RECORD: usize = 64;
+
+pub(super) fn import(
+    codec: &dyn SessionCodec,
+    input: &dyn Input,
+    out: &mut StepWriter<'_>,
+) -> Result<(), Error> {
+    let limit = out.options.limits.message_bytes;
+    let mut values = Values::new(input.open()?, limit);
+    let mut reader = Reader::new(codec, out, limit);
+    while let Some(byte) = values.peek_byte()? {
+        match byte {
+            b'[' => {
+                (reader.is_lines, reader.is_in_list) = (false, true);
+                reader.list(&mut values, "")?;
+                if reader.has_started || reader.pending.has_lines() {
+                    reader.end(Some("null".to_owned()))?;
+                    reader.reset();
+                }
+                (reader.is_lines, reader.is_in_list) = (true, false);
+            }
+            _ => reader.value(&mut values, "")?,
+        }
+        reader.out.progress(values.bytes_taken());
+    }
+    if reader.has_started || reader.pending.has_lines() {
+        reader.end(None)?;
+    }
+    Ok(())
+}
+
+/// Reader of a file of sessions.
+struct Reader<'c, 'o, 'a> {
+    codec: &'c dyn SessionCodec,
+    out: &'o mut StepWriter<'a>,
+    /// True if the records of the current session are JSON lines.
+    is_lines: bool,
+    /// True inside a list at the top of the file.
+    is_in_list: bool,
+    has_started: bool,
+    start: Start,
+    state: SessionState,
+    /// Records without a message, until the next message of their branch.
+    pending: PendingLines,
+    nodes: Vec<Node>,
+    ids: HashMap<Box<str>, usize>,
+    branches: Vec<Branch>,
+    branch_names: HashMap<String, usize>,
+    examined: usize,
+}
+
+/// A record in the tree.
+struct Node {
+    parent: Option<usize>,
+    /// Version at which the view ends with this record.
+    version: u32,
+    first_log: u32,
+    log_count: u32,
+    is_system: bool,
+    is_visible: bool,
+    /// For a compaction, the first record in front of it that stays visible.
+    compaction: Option<Option<usize>>,
+}
+
+#[derive(Default)]
+struct Branch {
+    /// The newest record.
+    leaf: Option<usize>,
+    /// Version whose view is the present one.
+    view_version: u32,
+}
+
+impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
+    fn new(codec: &'c dyn SessionCodec, out: &'o mut StepWriter<'a>, limit: usize) -> Self {
+        Reader {
+            codec,
+            out,
+            is_lines: true,
+            is_in_list: false,
+            has_started: false,
+            start: Start::default(),
+            state: SessionState::default(),
+            pending: PendingLines::with_capacity(limit),
+            nodes: Vec::new(),
+            ids: HashMap::new(),
+            branches: vec![Branch::default()],
+            branch_names: HashMap::new(),
+            examined: 0,
+        }
+    }
+
+    /// Reads the items of a list of records.
+    fn list(&mut self, values: &mut Values<'_>, path: &str) -> Result<(), Error> {
+        values.each_item(|values| {
+            self.value(values, path)?;
+            self.out.progress(values.bytes_taken());
+            Ok(())
+        })
+    }
+
+    /// Reads the next value: a record or a document. An unreadable line is skipped with a warning.
+    fn value(&mut self, values: &mut Values<'_>, path: &str) -> Result<(), Error> {
+        let number = values.line();
+        let is_line = !self.is_in_list && path.is_empty();
+        match values.peek_value()? {
+            Peeked::Whole { len, depth } => {
+                let text = values.peeked(len);
+                let deepest = self.out.options.limits.depth;
+                if path.is_empty() && self.is_document(text) {
+                    return self.document(values);
+                }
+                if depth > deepest {
+                    let reason = format!("skipped: {depth} levels deep; {deepest} are allowed");
+                    self.out.warn(number, path, reason);
+                } else if json::is_object(text) {
+                    self.record(text, number)?;
+                } else {
+                    self.out.warn(number, path, "skipped: a record must be an object");
+                }
+                values.take(len);
+                Ok(())
+            }
+            Peeked::TooLarge if path.is_empty() && !self.codec.list_keys().is_empty() => {
+                self.document(values)
+            }
+            Peeked::TooLarge => {
+                self.out.warn(number, path, "skipped: the record exceeds the size limit");
+                values.skip_value()
+            }
+            Peeked::Broken(reason) if is_line => {
+                self.out.warn(number, "", format!("skipped: {reason}"));
+                values.skip_line()
+            }
+            Peeked::Broken(reason) => Err(values.malformed(&reason)),
+        }
+    }
+
+    /// True if an object contains a list of records.
+    fn is_document(&self, object: &str) -> bool {
+        let keys = self.codec.list_keys();
+        keys.iter().any(|key| super::super::message_list::holds_list(object, key))
+    }
+
+    /// Reads a document: an object that contains the list of records of one session.
+    fn document(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
+        if values.peek_byte()? != Some(b'{') {
+            return Err(values.too_large());
+        }
+        if self.has_started {
+            self.end(None)?;
+            self.reset();
+        }
+        self.is_lines = false;
+        let mut envelope = String::from("{");
+        let mut has_list = false;
+        let codec = self.codec;
+        values.each_field(|values, key| {
+            if envelope.len() > 1 {
+                envelope.push(',');
+            }
+            json::push_string(key, &mut envelope);
+            envelope.push(':');
+            let is_list = codec.list_keys().contains(&key) && values.peek_byte()? == Some(b'[');
+            if is_list && !has_list {
+                has_list = true;
+                envelope.push_str("null");
+                return self.list(values, key);
+            }
+            let value = values.value()?;
+            envelope.push_str(value);
+            if !self.has_started {
+                self.note_metadata(key, value);
+            }
+            Ok(())
+        })?;
+        envelope.push('}');
+        self.end(has_list.then_some(envelope))?;
+        self.reset();
+        Ok(())
+    }
+
+    /// Uses a field of the document as metadata of the conversation.
+    fn note_metadata(&mut self, key: &str, value: &str) {
+        match key {
+            "sessionId" | "session_id" => {
+                self.start.id = Str::of(value).map(|id| id.text().into_owned());
+            }
+            "startTime" => {
+                self.start.created = Str::of(value).and_then(|it| super::time_of(&it.text()));
+            }
+            _ => self.start.name = self.start.name.take().or_else(|| self.codec.title(value)),
+        }
+    }
+
+    fn reset(&mut self) {
+        self.has_started = false;
+        self.is_lines = !self.is_in_list;
+        self.start = Start::default();
+        self.state = SessionState::default();
+        self.nodes.clear();
+        self.ids.clear();
+        self.branches = vec![Branch::default()];
+        self.branch_names.clear();
+    }
+
+    /// Writes what follows the last message.
+    fn end(&mut self, envelope: Option<String>) -> Result<(), Error> {
+        if !self.has_started && (envelope.is_some() || self.pending.has_lines()) {
+            self.start()?; // a session without messages
+        }
+        self.pending.finish(self.out, envelope.as_deref())?;
+        for number in 0..self.branches.len() {
+            let Branch { leaf, view_version } = self.branches[number];
+            let version = self.version_of(leaf);
+            if version != view_version {
+                self.out.switch_branch(number)?;
+                self.out.apply(rewind(version), 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<(), Error> {
+        self.has_started = true;
+        self.start.is_json_lines = self.is_lines;
+        self.out.start(std::mem::take(&mut self.start))
+    }
+
+    fn version_of(&self, node: Option<usize>) -> u32 {
+        node.map_or(0, |node| self.nodes[node].version)
+    }
+
+    fn record(&mut self, text: &str, number: u64) -> Result<(), Error> {
+        let read = self.codec.read(text, &mut self.state);
+        self.state.list.message_count += 1;
+        for FieldError { field, reason } in std::mem::take(&mut self.state.warnings) {
+            self.out.warn(number, &field, reason);
+        }
+        for FieldError { field, reason } in self.state.list.take_warnings() {
+            self.out.warn(number, &field, reason);
+        }
+        let record = match read {
+            Ok(record) => record,
+            Err(FieldError { field, reason }) => {
+                self.out.warn(number, &field, reason);
+                self.pending.add(0, text, number);
+                return Ok(());
+            }
+        };
+        if !self.has_started {
+            let session = record.session.map(|id| id.text().into_owned());
+            self.start.id = self.start.id.take().or(session);
+            self.start.created = self.start.created.or(record.time);
+            self.start.name = self.start.name.take().or_else(|| self.codec.title(text));
+        }
+        match record.drafts.is_empty() {
+            true => self.bookkeeping(&record, text, number),
+            false => self.message(record, text, number),
+        }
+    }
+
+    /// The parent of a record in the tree.
+    fn parent_of(&self, record: &Record<'_>, branch: usize) -> Option<usize> {
+        match record.parent {
+            Parent::Previous => self.branches[branch].leaf,
+            Parent::Root => None,
+            Parent::Id(id) => self.ids.get(&*id.text()).copied().or(self.branches[branch].leaf),
+        }
+    }
+
+    /// Keeps a record without a message for the next message, and adds it to the tree.
+    fn bookkeeping(&mut self, record: &Record<'_>, text: &str, number: u64) -> Result<(), Error> {
+        let name = record.branch.map(|name| name.text().into_owned());
+        let branch = name.and_then(|name| self.branch_names.get(&name).copied()).unwrap_or(0);
+        if let Effect::Rewind(to) = record.effect {
+            let to = self.ids.get(&*to.text()).copied();
+            self.branches[branch].leaf = to.and_then(|to| self.nodes[to].parent);
+        } else if let Some(id) = record.id
+            && !self.ids.contains_key(&*id.text())
+        {
+            let parent = self.parent_of(record, branch);
+            let node = self.new_node(parent, self.version_of(parent), 0..0, false);
+            self.ids.insert(id.text().into(), node);
+            self.branches[branch].leaf = Some(node);
+        }
+        self.pending.add(branch, text, number);
+        Ok(())
+    }
+
+    fn new_node(
+        &mut self,
+        parent: Option<usize>,
+        version: u32,
+        logs: std::ops::Range<usize>,
+        is_system: bool,
+    ) -> usize {
+        self.nodes.push(Node {
+            parent,
+            version,
+            first_log: logs.start as u32,
+            log_count: logs.len() as u32,
+            is_system,
+            is_visible: true,
+            compaction: None,
+        });
+        self.nodes.len() - 1
+    }
+
+    /// The branch of a record. The first record of a subagent starts a fork.
+    fn branch_of(&mut self, record: &Record<'_>) -> Result<usize, Error> {
+        let Some(name) = record.branch.map(|name| name.text().into_owned()) else { return Ok(0) };
+        if let Some(known) = self.branch_names.get(&name) {
+            return Ok(*known);
+        }
+        self.branches.push(Branch::default());
+        let branch = self.out.fork(name.clone(), 0, Version(0), 0)?;
+        self.branch_names.insert(name, branch);
+        Ok(branch)
+    }
+
+    fn message(&mut self, record: Record<'_>, text: &str, number: u64) -> Result<(), Error> {
+        if !self.has_started {
+            self.start()?;
+        }
+        let branch = self.branch_of(&record)?;
+        self.out.switch_branch(branch)?;
+        self.pending.report(self.out);
+        let before = self.pending.take(branch);
+        let line = SessionLine {
+            format: self.codec.format(),
+            json: text,
+            foreign: record.foreign,
+            role_and_content: record.role_and_content,
+            before: before.as_deref(),
+            timestamp: record.time,
+        };
+        let mut warnings = Vec::new();
+        let messages = line.messages(&record.drafts, &mut warnings);
+        for FieldError { field, reason } in warnings {
+            self.out.warn(number, &field, reason);
+        }
+        match messages {
+            Ok(messages) => self.place(branch, &record, messages),
+            Err(FieldError { field, reason }) => {
+                self.out.warn(number, &field, reason);
+                self.pending.put_back(branch, before);
+                self.pending.add(branch, text, number);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the messages of a record at their position.
+    fn place(
+        &mut self,
+        branch: usize,
+        record: &Record<'_>,
+        messages: Vec<Message>,
+    ) -> Result<(), Error> {
+        let known = record.id.and_then(|id| self.ids.get(&*id.text()).copied());
+        let leaf = self.branches[branch].leaf;
+        let is_system = messages.iter().all(|message| message.role() == Role::System);
+        let first = self.out.log_len();
+        let logs = first..first + messages.len();
+        if let Some(known) = known
+            && self.codec.repeated_id() == RepeatedId::Replacement
+            && self.nodes[known].log_count > 0
+            && self.replace(known, branch, &messages)?
+        {
+            let (version, last) = (self.out.version().0, leaf.unwrap_or(known));
+            self.branches[branch].view_version = version;
+            self.nodes[last].version = version;
+            let node = &mut self.nodes[known];
+            (node.first_log, node.log_count) = (logs.start as u32, logs.len() as u32);
+            return Ok(());
+        }
+        let parent = match known.is_some() && known == leaf {
+            true => leaf,
+            false => self.parent_of(record, branch),
+        };
+        let version = self.version_of(parent);
+        if version != self.branches[branch].view_version {
+            self.out.apply(rewind(version), 0)?;
+        }
+        let mut first_kept = None;
+        match &record.effect {
+            Effect::Compaction { first_kept: kept, keeps_system } => {
+                first_kept = kept.and_then(|id| self.ids.get(&*id.text()).copied());
+                let hidden = self.hidden_before(parent, first_kept, *keeps_system);
+                self.summarise(hidden, messages)?;
+            }
+            Effect::Forgets(ids) => {
+                let hidden = self.hidden_of(parent, ids);
+                self.summarise(hidden, messages)?;
+            }
+            Effect::None | Effect::Rewind(_) => {
+                for message in messages {
+                    self.out.message(message)?;
+                }
+                self.out.flush()?;
+            }
+        }
+        let version = self.out.version().0;
+        let node = self.new_node(parent, version, logs, is_system);
+        if let Effect::Compaction { .. } = record.effect {
+            self.nodes[node].compaction = Some(first_kept);
+        }
+        self.branches[branch] = Branch { leaf: Some(node), view_version: version };
+        if let Some(id) = record.id {
+            self.ids.insert(id.text().into(), node);
+        }
+        Ok(())
+    }
+
+    /// True if another record may be examined for a compaction.
+    fn may_examine(&mut self) -> bool {
+        self.examined += 1;
+        self.examined < self.nodes.len() * MAX_EXAMINED_PER_RECORD + 4096
+    }
+
+    /// The visible log entries in front of the first kept record.
+    fn hidden_before(
+        &mut self,
+        parent: Option<usize>,
+        first_kept: Option<usize>,
+        keeps_system: bool,
+    ) -> Vec<LogIndex> {
+        let mut hidden = Vec::new();
+        let mut next = parent;
+        let mut is_kept = first_kept.is_some_and(|kept| self.is_ancestor(kept, parent));
+        let mut last = None;
+        while let Some(at) = next
+            && self.may_examine()
+        {
+            let node = &self.nodes[at];
+            let is_hidden = !is_kept || node.compaction.is_some();
+            if is_hidden && node.is_visible && !(keeps_system && node.is_system) {
+                let logs = node.first_log..node.first_log + node.log_count;
+                hidden.extend(logs.rev().map(LogIndex));
+            }
+            if Some(at) == first_kept {
+                is_kept = false;
+            }
+            // In front of a compaction, only what it has kept is visible.
+            match node.compaction {
+                Some(None) if !keeps_system => break,
+                Some(Some(kept)) if last.is_none() => last = Some(kept),
+                _ => {}
+            }
+            if Some(at) == last {
+                break;
+            }
+            next = node.parent;
+        }
+        hidden.reverse();
+        hidden
+    }
+
+    /// True if a record is on the path to another one.
+    fn is_ancestor(&mut self, ancestor: usize, of: Option<usize>) -> bool {
+        let mut next = of;
+        while let Some(at) = next
+            && at >= ancestor
+            && self.may_examine()
+        {
+            if at == ancestor {
+                return true;
+            }
+            next = self.nodes[at].parent;
+        }
+        false
+    }
+
+    /// The visible log entries of records with these ids.
+    fn hidden_of(&mut self, parent: Option<usize>, ids: &HashSet<String>) -> Vec<LogIndex> {
+        let mut forgotten: Vec<usize> =
+            ids.iter().filter_map(|id| self.ids.get(&**id).copied()).collect();
+        forgotten.sort_unstable();
+        let mut hidden = Vec::new();
+        for at in forgotten {
+            if !self.nodes[at].is_visible || !self.is_ancestor(at, parent) {
+                continue;
+            }
+            let node = &mut self.nodes[at];
+            node.is_visible = false;
+            hidden.extend((node.first_log..node.first_log + node.log_count).map(LogIndex));
+        }
+        hidden
+    }
+
+    /// Replaces log entries by messages.
+    fn summarise(
+        &mut self,
+        indices: Vec<LogIndex>,
+        mut messages: Vec<Message>,
+    ) -> Result<(), Error> {
+        let reason = "the session was compacted";
+        let count = messages.len();
+        let mut steps: Vec<Step> = Vec::new();
+        if indices.is_empty() {
+            steps.push(Insert { position: Position(0), messages }.reason(reason));
+        } else {
+            let summary = Some(messages.remove(0));
+            steps.push(Compress { indices, summary }.reason(reason));
+            if !messages.is_empty() {
+                steps.push(Append { messages }.reason(reason));
+            }
+        }
+        self.out.apply(steps.into_iter().collect::<Request>(), count)
+    }
+
+    /// Replaces the messages of a record by others. Returns false if the record is not visible or too
+    /// many records were examined.
+    fn replace(
+        &mut self,
+        known: usize,
+        branch: usize,
+        messages: &[Message],
+    ) -> Result<bool, Error> {
+        let Branch { leaf, view_version } = self.branches[branch];
+        if self.version_of(leaf) != view_version || !self.is_ancestor(known, leaf) {
+            return Ok(false);
+        }
+        let mut position = 0;
+        let mut next = self.nodes[known].parent;
+        while let Some(at) = next {
+            if !self.may_examine() {
+                return Ok(false);
+            }
+            position += self.nodes[at].log_count;
+            next = self.nodes[at].parent;
+        }
+        let Node { first_log, log_count, .. } = self.nodes[known];
+        let indices = (first_log..first_log + log_count).map(LogIndex).collect();
+        let reason = "the session recorded a newer form of the message";
+        let insert = Insert { position: Position(position as usize), messages: messages.to_vec() };
+        let steps = [Delete { indices }.reason(reason), insert.reason(reason)];
+        self.out.apply(steps.into_iter().collect::<Request>(), messages.len())?;
+        Ok(true)
+    }
+}
+
+fn rewind(version: u32) -> Step {
+    Rollback::ToVersion(Version(version)).reason("the session went back")
+}
