@@ -22,7 +22,7 @@ enum Part {
     Engine,
     /// Every store compared with the model.
     Stores,
-    /// Kills, power losses, failing disks, changed bits.
+    /// Kills, power losses, failing disks, changed bits; servers that are killed, frozen and cut off.
     Faults,
     /// Random views, rendered for every provider and checked with its rules.
     Format,
@@ -38,13 +38,17 @@ impl Part {
         }
     }
 
-    /// The package, its features, and the filter of its tests.
-    fn tests(self) -> [&'static str; 3] {
+    /// Packages, their features, and the names of their tests. They share the time of the part.
+    fn tests(self) -> &'static [[&'static str; 3]] {
         match self {
-            Part::Engine => ["recto-core", "", "model::simulation"],
-            Part::Stores => ["recto", "postgres", "model::simulation"],
-            Part::Faults => ["recto-store", "postgres", "faults::simulation"],
-            Part::Format => ["recto-format", "", "render::simulation"],
+            Part::Engine => &[["recto-core", "", "model::simulation"]],
+            Part::Stores => &[["recto", "postgres", "model::simulation"]],
+            Part::Faults => &[
+                ["recto-store", "postgres", "faults::simulation"],
+                ["recto-store", "postgres", "postgres::campaign::simulation"],
+                ["recto", "postgres", "faults::simulation"],
+            ],
+            Part::Format => &[["recto-format", "", "render::simulation"]],
         }
     }
 }
@@ -75,13 +79,15 @@ pub(crate) fn run(
 
     let requests = workspace.target().join("sim-requests.jsonl");
     let mut results = Vec::new();
-    for part in parts {
-        let [package, features, filter] = part.tests();
+    for (part, [package, features, filter]) in
+        parts.iter().flat_map(|part| part.tests().iter().map(|test| (*part, test)))
+    {
+        let share = (seconds / part.tests().len() as u64).max(1);
         let mut command = workspace.cargo(["test", "--release", "-p", package]);
         command.args(["--features", features, "--test", "it", "--"]);
         command.args(["--ignored", "--nocapture", "--exact", filter]);
         command.env("RECTO_SIM_SEED", seed.to_string());
-        command.env("RECTO_SIM_SECONDS", seconds.to_string());
+        command.env("RECTO_SIM_SECONDS", share.to_string());
 
         if part == Part::Format {
             command.env("RECTO_SIM_REQUESTS", &requests);

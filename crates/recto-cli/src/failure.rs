@@ -134,7 +134,10 @@ impl Failure {
     /// The exit code: 1 refused by a rule, 2 wrong usage, 3 storage, 130 after Ctrl-C as shells expect.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Failure::Recto(recto::Error::Store(recto::StoreError::InvalidAddress { .. }))
+            Failure::Recto(recto::Error::Store(
+                recto::StoreError::InvalidAddress { .. }
+                | recto::StoreError::InvalidParameter { .. },
+            ))
             | Failure::Usage(_)
             | Failure::Input { .. }
             | Failure::NotConfirmed(_) => 2,

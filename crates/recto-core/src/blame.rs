@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::diff::Diff;
 use crate::history::Record;
 use crate::operation::OperationKind;
 use crate::{Conversation, Error, LogIndex, Timestamp, Version, View};
@@ -69,6 +70,47 @@ impl Conversation {
             was_visible = is_visible;
         }
         Ok(blames)
+    }
+
+    /// For every log entry that a version hides, in log order, the request that hid it last before that
+    /// version. The cost grows with the log and with the differences between neighbouring versions.
+    pub fn blame_hidden(&self, at: Version) -> Result<Vec<(LogIndex, Blame)>, Error> {
+        let current = self.history.current_version();
+        if at > current {
+            return Err(Error::VersionNotFound { version: at, current, field: "at" });
+        }
+        self.history.check_all_loaded()?;
+        // The request that hid each entry; `None` while it is visible.
+        let mut hidden_by: Vec<Option<(Version, Effect)>> = Vec::new();
+        let mut before = None;
+        for (version, record) in self.history.iter().take_while(|(version, _)| *version <= at) {
+            hidden_by.resize(record.log_len as usize, Some((version, Effect::AddedHidden)));
+            let view = &self.history.state_of(record).view;
+            let (hidden, shown) = match before.replace(view) {
+                None => (Vec::new(), view.iter().collect()),
+                Some(before) => {
+                    let Diff { hidden, shown, .. } = Diff::between(before, view);
+                    (hidden.indices, shown.indices)
+                }
+            };
+            for index in hidden {
+                hidden_by[index.as_usize()] = Some((version, Effect::Hidden));
+            }
+            for index in shown {
+                hidden_by[index.as_usize()] = None;
+            }
+        }
+        let blamed = (0..).map(LogIndex).zip(hidden_by);
+        let blamed = blamed.filter_map(|(index, hidden_by)| Some((index, hidden_by?)));
+        blamed
+            .map(|(index, (version, effect))| {
+                let record = self.history.record(version, "at")?;
+                let (operation, description) =
+                    self.responsible_operation(version, record, index, false);
+                let timestamp = record.timestamp;
+                Ok((index, Blame { version, operation, description, timestamp, effect }))
+            })
+            .collect()
     }
 
     /// The kind and the reason of the operation that had the effect: the first operation since which the

@@ -61,6 +61,7 @@ delegate! {
     query(&self, query: &Query) -> Result<Vec<Hit>, Error>;
     diff(&self, from: Version, to: Version) -> Result<Diff, Error>;
     blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error>;
+    blame_hidden(&self, at: Version) -> Result<Vec<(LogIndex, Blame)>, Error>;
     mark_map(&self, scope: Scope) -> Result<MarkMap, Error>;
     snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error>;
     array_state(&self) -> Result<ArrayState, Error>;

@@ -21,6 +21,12 @@ pub enum Error {
         /// What was given.
         given: String,
     },
+    /// A parameter in the address of a store is unknown or has an invalid value.
+    #[error("the address of the store is invalid: {reason}")]
+    InvalidParameter {
+        /// What is wrong, and what is allowed. It contains no part of a password.
+        reason: String,
+    },
     /// This build cannot open such a store.
     #[error("this build has no {store} store; build it with the feature {store:?}")]
     NotBuilt {
@@ -151,6 +157,7 @@ impl Error {
             Error::ConversationExists { .. } => "conversation_exists",
             Error::KeyReused { .. }
             | Error::InvalidAddress { .. }
+            | Error::InvalidParameter { .. }
             | Error::InvalidText { .. }
             | Error::NoSearch => "invalid_operation",
             Error::NotBuilt { .. }

@@ -135,6 +135,8 @@ impl Tables {
             }
             created.push(id);
         }
+        // A program may have a conversation in memory as it was before it was removed.
+        self.rewrites += 1;
         Ok(())
     }
 

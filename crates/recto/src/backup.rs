@@ -54,6 +54,21 @@ pub struct Restored {
     pub already_there: usize,
     /// The conversations that were not restored because their rows in the backup are damaged.
     pub damaged: Vec<DamagedConversation>,
+    /// The conversations that got another name, because earlier releases allowed names that
+    /// [`check_name`](crate::check_name) refuses.
+    pub renamed: Vec<RenamedConversation>,
+}
+
+/// A conversation that was restored under another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RenamedConversation {
+    /// The tenant.
+    pub tenant: Tenant,
+    /// The name in the backup.
+    pub from: String,
+    /// The name in the store: `restored ID`.
+    pub to: String,
 }
 
 impl Recto {
@@ -93,6 +108,7 @@ impl Recto {
         progress: ProgressFn<'_>,
     ) -> Result<BackedUp, Error> {
         if path.exists() {
+            Partial::remove_leftover(path);
             return Err(failure("making a backup", "there is a file of that name"));
         }
         let mut damage = self.shared.store.check().await?;
@@ -130,7 +146,8 @@ impl Recto {
     /// verified first; a damaged one is not copied, and the result names it.
     ///
     /// Nothing is copied if this store has another conversation of the same name, or the same
-    /// conversation under another name. Conversations that an earlier, interrupted restoration has copied
+    /// conversation under another name. A name that is not allowed any more is replaced, and the result
+    /// says by which. Conversations that an earlier, interrupted restoration has copied
     /// are skipped, so repeating the call completes it.
     pub async fn restore(&self, path: impl AsRef<Path>) -> Result<Restored, Error> {
         self.restore_with_progress(path, &mut |_| {}).await
@@ -155,6 +172,7 @@ impl Recto {
         let recto = Recto::with_store(backup.clone(), Options::default());
         let store = &self.shared.store;
         let mut copying = Copying::new(&backup, store, self.shared.is_searched).await?;
+        copying.replace_refused_names();
         let total = copying.named().count() as u64;
         let mut verified = 0;
         let named: Vec<_> = copying.named().cloned().collect();
@@ -167,10 +185,7 @@ impl Recto {
             match report.faults.into_iter().next() {
                 Some(fault) => copying.skip(surveyed, fault),
                 None if self.has(&surveyed.tenant, row, &mut copying).await? => {}
-                None => {
-                    crate::check_name(&row.name)?;
-                    copying.check_free(surveyed, row)?;
-                }
+                None => copying.check_free(surveyed, row)?,
             }
             progress(Progress::new(verified, total * 2));
         }
@@ -226,6 +241,24 @@ impl Partial {
         let partial = Partial(name.into());
         partial.remove().map_err(failed)?;
         Ok(partial)
+    }
+
+    /// Removes the other name of a complete backup. It is left if the process was killed after it had given
+    /// the file its name.
+    fn remove_leftover(path: &Path) {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let mut name = path.as_os_str().to_owned();
+            name.push(".partial");
+            let file = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+            if file(path) == file(Path::new(&name)) {
+                // If it cannot be removed, it is another name of a complete backup.
+                let _ = std::fs::remove_file(name);
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = path;
     }
 
     fn path(&self) -> &Path {
@@ -307,6 +340,24 @@ impl<'a> Copying<'a> {
             copying.skip(&found, fault.unwrap_or_default());
         }
         Ok(copying)
+    }
+
+    /// Gives another name to the conversations whose name is not allowed any more. It follows from the id,
+    /// so that a repeated restoration finds the conversation.
+    fn replace_refused_names(&mut self) {
+        for found in &mut self.source {
+            let Some(name) = found.name.as_mut().filter(|name| crate::check_name(name).is_err())
+            else {
+                continue;
+            };
+            let to = format!("restored {}", found.id);
+            let from = std::mem::replace(name, to.clone());
+            if let Ok(row) = &mut found.row {
+                row.name.clone_from(&to);
+            }
+            let tenant = found.tenant.clone();
+            self.restored.renamed.push(RenamedConversation { tenant, from, to });
+        }
     }
 
     /// The conversations of the source that have a name.

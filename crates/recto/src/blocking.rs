@@ -284,6 +284,7 @@ blocking! {
         fn parent(version: Version) -> Option<Version>;
         fn diff(from: Version, to: Version) -> Diff;
         fn blame(index: LogIndex) -> Vec<Blame>;
+        fn blame_hidden(at: Version) -> Vec<(LogIndex, Blame)>;
         fn snapshot(batch: BatchIndex) -> BatchSnapshot;
         fn mark_map(scope: Scope) -> MarkMap;
         fn mark_map_at(version: Version, scope: Scope) -> MarkMap;

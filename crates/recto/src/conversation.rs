@@ -311,6 +311,12 @@ impl Conversation {
         self.read(|conversation| conversation.blame(index)).await
     }
 
+    /// For every log entry that a version hides, the version that hid it last, with its reason. One call is
+    /// cheaper than [`blame`](Self::blame) of each entry.
+    pub async fn blame_hidden(&self, at: Version) -> Result<Vec<(LogIndex, Blame)>, Error> {
+        self.read(|conversation| conversation.blame_hidden(at)).await
+    }
+
     /// The batch snapshot of a batch of the live path: when and why it was opened, and its view.
     pub async fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
         self.read(|conversation| conversation.snapshot(batch)).await

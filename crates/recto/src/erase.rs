@@ -33,6 +33,10 @@ impl Conversation {
     /// any request that starts after this one has returned. Values that they returned before, and earlier
     /// backups, still contain it. Reasons of requests are not messages and are not erased. The hash is
     /// kept, so a guess of a short message can be checked with it.
+    ///
+    /// Refused with `storage` if unpacked rows of the conversation are damaged, because they may contain the
+    /// message: [salvage](crate::Recto::salvage) the conversation, erase in the copy, and
+    /// [remove](crate::Recto::remove) the damaged one.
     pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
         self.erase_if(index, None).await
     }
@@ -45,7 +49,8 @@ impl Conversation {
         expected_version: impl Into<Option<Version>>,
     ) -> Result<Receipt, Error> {
         let span = tracing::info_span!("erase", conversation = %self.id, index = index.0);
-        self.erase_at(index, expected_version.into()).instrument(span).await
+        let erased = self.erase_at(index, expected_version.into()).instrument(span).await;
+        erased.map_err(advise_salvage)
     }
 
     async fn erase_at(
@@ -103,6 +108,18 @@ impl Conversation {
         self.recto.shared.open.close_all().await;
         done?;
         Ok(receipt)
+    }
+}
+
+/// Adds to an error about damaged rows what to do. A damaged row may contain the message, so nothing is
+/// erased in a conversation with one.
+fn advise_salvage(error: Error) -> Error {
+    match error {
+        Error::Store(recto_store::Error::Damaged { conversation, reason }) => {
+            let advice = "salvage the conversation, erase in the copy, and remove the damaged one";
+            damaged(conversation, format!("{reason}; {advice}"))
+        }
+        error => error,
     }
 }
 

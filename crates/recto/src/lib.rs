@@ -132,7 +132,7 @@ pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant,
 
 pub use self::apply::{Preview, WriteOptions};
 #[cfg(feature = "sqlite")]
-pub use self::backup::{BackedUp, DamagedConversation, Restored};
+pub use self::backup::{BackedUp, DamagedConversation, RenamedConversation, Restored};
 pub use self::clock::Clock;
 pub use self::conversation::{Conversation, Entry};
 pub use self::erase::Receipt;

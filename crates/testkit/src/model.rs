@@ -42,6 +42,10 @@ use self::operation::{Request, Scope};
 use self::state::{DoneRequest, State, Version};
 use self::tool_description::Descriptions;
 
+/// A log entry that several conversations can share.
+#[derive(Clone)]
+pub(crate) struct LogEntry(Arc<Entry>);
+
 /// One conversation: a log, a history of versions, and the stacks of UNDO and REDO.
 #[derive(Clone)]
 pub struct Model {
@@ -144,6 +148,16 @@ impl Model {
         let entry = &self.log[index];
         let message = entry.message.replaced_by(placeholder);
         self.log[index] = Arc::new(Entry { message, ..(**entry).clone() });
+    }
+
+    /// An entry of the log.
+    pub(crate) fn log_entry(&self, index: usize) -> LogEntry {
+        LogEntry(self.log[index].clone())
+    }
+
+    /// Puts an entry that another conversation shares into the log.
+    pub(crate) fn put_log_entry(&mut self, index: usize, entry: &LogEntry) {
+        self.log[index] = entry.0.clone();
     }
 
     /// The log indices that a query finds, in order.
@@ -298,6 +312,11 @@ impl Model {
 
 /// Reads.
 impl Model {
+    /// The version that opened a batch of the live path.
+    pub fn opened_by(&self, batch: usize) -> Result<u64, Refusal> {
+        Ok(self.newest().batch(batch)?.opened_by as u64)
+    }
+
     /// The number of requests that have changed the conversation.
     pub fn version(&self) -> u64 {
         self.history.len() as u64 - 1

@@ -1,24 +1,38 @@
-//! The conversations of a store as plain lists: forks, erase, prune and remove (section 11).
+//! The conversations of a store as plain lists: forks, erase, prune, remove, backup and restore
+//! (section 11).
 //!
-//! Every message has a number that is unique in the store. The log of a conversation is a list of these
-//! numbers, and a fork begins with those of the conversation that it was forked from. So "the same message"
-//! is a comparison of numbers, however deep the forks are.
+//! Every conversation, version and message has a number that is unique in the store and in its backups. The
+//! log of a conversation is a list of numbers of messages, and a fork begins with those of the conversation
+//! that it was forked from. So "the same message" is a comparison of numbers, however deep the forks are.
+//!
+//! A backup is a clone of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Model;
+use crate::model::LogEntry;
 
 /// The conversations of a store, by name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct StoreModel {
     conversations: BTreeMap<String, Stored>,
-    messages: usize,
+    /// The number of numbers that were given to conversations, versions and messages.
+    numbers: usize,
+    /// The conversation to which a message belongs, and its log entry: the message or its placeholder.
+    messages: BTreeMap<usize, (usize, LogEntry)>,
     /// The messages that were erased or pruned.
     lost: BTreeSet<usize>,
 }
 
+#[derive(Clone)]
 struct Stored {
+    id: usize,
+    /// The conversations that have its first versions, the oldest first, and the number of versions up to
+    /// the end of each.
+    ancestors: Vec<(usize, u64)>,
     model: Model,
+    /// The number of each version.
+    versions: Vec<usize>,
     /// The number of the message of each log entry.
     messages: Vec<usize>,
     /// How many entries at the front of its log belong to the conversation that it was forked from.
@@ -26,6 +40,12 @@ struct Stored {
 }
 
 impl Stored {
+    /// Whether this is the same conversation, with the version of the other or later ones.
+    fn has(&self, other: &Stored) -> bool {
+        let newest = other.versions.len() - 1;
+        self.id == other.id && self.versions.get(newest) == other.versions.last()
+    }
+
     /// The messages that a version shows.
     fn shown_at(&self, version: u64) -> impl Iterator<Item = usize> {
         let view = self.model.view_at(version).expect("the version exists");
@@ -38,6 +58,8 @@ impl Stored {
 pub struct Keep {
     /// The number of newest versions.
     pub last_versions: Option<u64>,
+    /// The number of newest batches of the live path: the versions since the first of them was opened.
+    pub last_batches: Option<usize>,
     /// Versions of this time or later.
     pub since: Option<i64>,
     /// These versions.
@@ -50,6 +72,10 @@ impl Keep {
         let timestamp = model.timestamp_at(version).expect("the version exists");
         version == newest
             || self.last_versions.is_some_and(|last| newest - version < last)
+            || self.last_batches.is_some_and(|last| {
+                let first = (model.batch() + 1).saturating_sub(last.max(1));
+                version >= model.opened_by(first).expect("it is on the live path")
+            })
             || self.since.is_some_and(|since| timestamp >= since)
             || self.versions.contains(&version)
     }
@@ -58,7 +84,14 @@ impl Keep {
 impl StoreModel {
     /// Adds a conversation.
     pub fn create(&mut self, name: &str, model: Model) {
-        self.insert(name, model, Vec::new());
+        let id = self.number();
+        let (ancestors, versions, messages) = Default::default();
+        self.insert(name, Stored { id, ancestors, model, versions, messages, inherited: 0 });
+    }
+
+    fn number(&mut self) -> usize {
+        self.numbers += 1;
+        self.numbers
     }
 
     /// The names of the conversations, in order.
@@ -75,9 +108,15 @@ impl StoreModel {
     pub fn change<T>(&mut self, name: &str, change: impl FnOnce(&mut Model) -> T) -> T {
         let stored = self.conversations.get_mut(name).expect("it exists");
         let changed = change(&mut stored.model);
-        for _ in stored.messages.len()..stored.model.log_len() {
-            stored.messages.push(self.messages);
-            self.messages += 1;
+        for index in stored.messages.len()..stored.model.log_len() {
+            self.numbers += 1;
+            stored.messages.push(self.numbers);
+            let entry = (stored.id, stored.model.log_entry(index));
+            self.messages.insert(self.numbers, entry);
+        }
+        for _ in stored.versions.len()..=stored.model.version() as usize {
+            self.numbers += 1;
+            stored.versions.push(self.numbers);
         }
         changed
     }
@@ -85,9 +124,16 @@ impl StoreModel {
     /// "Forking a conversation at any version copies no messages": the fork shows the same messages.
     pub fn fork(&mut self, of: &str, at: u64, name: &str) {
         let stored = &self.conversations[of];
-        let fork = stored.model.fork(at).expect("the version exists");
-        let shared = stored.messages[..fork.log_len()].to_vec();
-        self.insert(name, fork, shared);
+        let model = stored.model.fork(at).expect("the version exists");
+        let messages = stored.messages[..model.log_len()].to_vec();
+        let versions = stored.versions[..=at as usize].to_vec();
+        // A version of an ancestor is forked from that ancestor.
+        let mut ancestors = stored.ancestors.clone();
+        ancestors.push((stored.id, at + 1));
+        let owner = ancestors.iter().position(|(_, versions)| *versions > at);
+        ancestors.truncate(owner.expect("the version exists") + 1);
+        let (inherited, id) = (messages.len(), self.number());
+        self.insert(name, Stored { id, ancestors, model, versions, messages, inherited });
     }
 
     /// Removes a conversation.
@@ -129,9 +175,58 @@ impl StoreModel {
         indices
     }
 
-    fn insert(&mut self, name: &str, model: Model, shared: Vec<usize>) {
-        let inherited = shared.len();
-        let stored = Stored { model, messages: shared, inherited };
+    /// "A restoration of a backup copies each conversation completely or not at all": those that the store
+    /// has already are skipped. Nothing is copied if another conversation has the name of one of them, or if
+    /// the store has one of them in another state. Returns how many were copied and how many skipped.
+    pub fn restore(&mut self, backup: &StoreModel) -> Result<[usize; 2], &'static str> {
+        let mut new = Vec::new();
+        for (name, stored) in &backup.conversations {
+            match self.conversations.get(name) {
+                Some(present) if present.has(stored) => {}
+                None if !self.has_rows(stored.id) => new.push((name, stored)),
+                _ => return Err("conversation_exists"),
+            }
+        }
+        let present: BTreeSet<usize> = self
+            .conversations
+            .values()
+            .flat_map(|stored| stored.ancestors.iter().map(|(id, _)| *id).chain([stored.id]))
+            .collect();
+        let restored = [new.len(), backup.conversations.len() - new.len()];
+        for (name, stored) in new {
+            let mut stored = stored.clone();
+            for (index, message) in stored.messages.iter().enumerate() {
+                let (owner, entry) = &backup.messages[message];
+                // Messages of an ancestor that the store has are as they are there.
+                if present.contains(owner) {
+                    stored.model.put_log_entry(index, &self.messages[message].1);
+                    continue;
+                }
+                self.messages.insert(*message, (*owner, entry.clone()));
+                match backup.lost.contains(message) {
+                    true => self.lost.insert(*message),
+                    false => self.lost.remove(message),
+                };
+            }
+            self.insert(name, stored);
+        }
+        Ok(restored)
+    }
+
+    /// A copy with some of the conversations.
+    pub fn only(&self, is_kept: impl Fn(&str) -> bool) -> StoreModel {
+        let mut copy = self.clone();
+        copy.conversations.retain(|name, _| is_kept(name));
+        copy
+    }
+
+    /// Whether the store has a conversation: with a name, or only for its forks.
+    fn has_rows(&self, id: usize) -> bool {
+        let mut all = self.conversations.values();
+        all.any(|other| other.id == id || other.ancestors.iter().any(|(above, _)| *above == id))
+    }
+
+    fn insert(&mut self, name: &str, stored: Stored) {
         assert!(self.conversations.insert(name.to_owned(), stored).is_none(), "{name} is new");
         self.change(name, |_| {});
     }
@@ -143,6 +238,8 @@ impl StoreModel {
         for stored in self.conversations.values_mut() {
             if let Some(index) = stored.messages.iter().position(|&other| other == message) {
                 stored.model.overwrite(index, placeholder);
+                let entry = (self.messages[&message].0, stored.model.log_entry(index));
+                self.messages.insert(message, entry);
             }
         }
     }

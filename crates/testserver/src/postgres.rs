@@ -139,6 +139,16 @@ impl PostgresServer {
         self.wait_until_ready();
     }
 
+    /// Stops all processes of the server: connections stay open, and nothing is answered.
+    pub fn freeze(&self) {
+        self.script().run("freeze");
+    }
+
+    /// Continues the processes after [`freeze`](PostgresServer::freeze).
+    pub fn thaw(&self) {
+        self.script().run("thaw");
+    }
+
     fn script(&self) -> std::sync::MutexGuard<'_, ServerScript> {
         self.script.lock().expect("no command panics")
     }

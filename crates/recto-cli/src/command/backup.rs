@@ -161,6 +161,11 @@ impl RestoreBackup {
                 .into_iter()
                 .map(|lost| Lost { name: lost.name, fault: lost.fault })
                 .collect(),
+            renamed: restored
+                .renamed
+                .into_iter()
+                .map(|renamed| Renamed { from: renamed.from, to: renamed.to })
+                .collect(),
         })?;
         match is_sound {
             true => Ok(()),
@@ -222,6 +227,15 @@ struct Restored {
     already_there: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Lost>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    renamed: Vec<Renamed>,
+}
+
+/// A conversation whose name is not allowed any more.
+#[derive(Serialize)]
+struct Renamed {
+    from: String,
+    to: String,
 }
 
 /// A conversation that was not restored.
@@ -242,6 +256,10 @@ impl CommandResult for Restored {
         if self.already_there > 0 {
             let there = counted(self.already_there as u64, "conversation");
             page.line(format!("{there} already restored before"));
+        }
+        for Renamed { from, to } in &self.renamed {
+            let line = Line::wrapping().styled(STRONG, to);
+            page.line(line.text(format!("  had the name {from:?}, which is not allowed")));
         }
         for Lost { name, fault } in &self.damaged {
             let line = Line::wrapping().styled(BAD, "damaged  ").styled(STRONG, name);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::arguments::{ConversationArgument, DestructiveArguments};
 use crate::cache_plan::{PlanArguments, ShowPlan as _};
 use crate::context::Context;
-use crate::entry_line::{EntryLine as _, ShownEntry};
+use crate::entry_line::{EntryLine as _, ShownEntry, heading};
 use crate::failure::Failure;
 use crate::numbers::{EntryRange, bytes, counted};
 use crate::output::CommandResult;
@@ -105,6 +105,7 @@ struct WouldErase {
 
 impl CommandResult for WouldErase {
     fn show(&self, page: &mut Page) {
+        page.line(heading("  "));
         for entry in &self.entries {
             let line = entry.line((BAD, "- "), &[], page);
             page.line(line);

@@ -1,5 +1,6 @@
 //! `recto show`: prints messages, or the request of a model call.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use anstyle::Style;
@@ -144,19 +145,18 @@ impl Show {
             true => found(&session, &named, &query)?,
             false => listed(&session, &named, &EntryRange::all(&self.entries))?,
         };
-        let mut hidden_by = Vec::new();
-        if self.hidden {
-            entries.retain(|entry| entry.position.is_none());
-            pick_from(&mut entries, &pick);
-            for entry in &entries {
-                let history = session.recto.wait(named.handle.inner().blame(entry.index))?;
-                hidden_by.push(history.into_iter().next_back());
-            }
-        }
         let version = match query.moment {
             Moment::Version(version) => version,
             _ => named.handle.version()?,
         };
+        let mut hidden_by = Vec::new();
+        if self.hidden {
+            entries.retain(|entry| entry.position.is_none());
+            pick_from(&mut entries, &pick);
+            let mut blamed: BTreeMap<LogIndex, Blame> =
+                named.handle.blame_hidden(version)?.into_iter().collect();
+            hidden_by = entries.iter().map(|entry| blamed.remove(&entry.index)).collect();
+        }
         let messages = Messages {
             conversation: named.name,
             version: version.0,

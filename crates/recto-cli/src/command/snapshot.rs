@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
-use crate::entry_line::{EntryLine as _, ShownEntry};
+use crate::entry_line::{EntryLine as _, ShownEntry, heading};
 use crate::failure::Failure;
 use crate::numbers::counted;
 use crate::output::CommandResult;
@@ -59,6 +59,9 @@ impl CommandResult for Shot {
         let line = Line::new().styled(STRONG, format!("batch {batch}  "));
         let line = line.text(description).styled(FAINT, format!("  {}", time::shown(*timestamp)));
         page.line(line);
+        if !self.entries.is_empty() {
+            page.line(heading(""));
+        }
         for entry in &self.entries {
             let line = entry.line(Default::default(), &[], page);
             page.line(line);

@@ -29,10 +29,13 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn new(address: &str, options: &PostgresOptions) -> Result<Connections, Error> {
+    pub(super) fn new(
+        address: &str,
+        encryption: Encryption,
+        options: &PostgresOptions,
+    ) -> Result<Connections, Error> {
         // The driver's message can quote the password in the address.
         let invalid = |_| Error::InvalidAddress { given: "postgres://…".to_owned() };
-        let (address, encryption) = Encryption::take(address);
         let mut config: Config = address.parse().map_err(invalid)?;
         let tls = encryption.prepare(&mut config)?;
         if config.get_application_name().is_none() {

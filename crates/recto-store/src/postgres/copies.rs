@@ -12,6 +12,7 @@ use super::fault::Fault;
 use super::numbers::{hash, head, number, text};
 use super::pages::PageColumns;
 use super::remove;
+use super::rewrite::COUNT_REWRITE;
 use super::tenants::{self, unknown};
 use crate::new_id::new_id_now;
 use crate::{
@@ -184,6 +185,9 @@ impl PostgresStore {
         for restored in conversations {
             self.restore_one(&transaction, restored).await?;
         }
+        // Other processes may have a conversation in memory as it was before it was removed.
+        let count = transaction.prepare_cached(COUNT_REWRITE).await?;
+        transaction.execute(&count, &[&tenant]).await?;
         Ok(transaction.commit().await?)
     }
 

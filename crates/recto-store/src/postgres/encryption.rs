@@ -26,32 +26,15 @@ use crate::Error;
 const OPENING: &str = "opening the store";
 
 /// The TLS parameters of an address.
+#[derive(Default)]
 pub(super) struct Encryption {
-    mode: Option<String>,
-    roots: Option<String>,
+    /// `sslmode`.
+    pub(super) mode: Option<String>,
+    /// `sslrootcert`.
+    pub(super) roots: Option<String>,
 }
 
 impl Encryption {
-    /// Splits the TLS parameters off an address, because the driver does not know all of them.
-    pub(super) fn take(address: &str) -> (String, Encryption) {
-        let mut encryption = Encryption { mode: None, roots: None };
-        let Some((front, query)) = address.split_once('?') else {
-            return (address.to_owned(), encryption);
-        };
-        let mut rest = Vec::new();
-        for field in query.split('&') {
-            match field.split_once('=') {
-                Some(("sslmode", mode)) => encryption.mode = Some(mode.to_owned()),
-                Some(("sslrootcert", path)) => encryption.roots = Some(unescaped(path)),
-                _ => rest.push(field),
-            }
-        }
-        match rest.is_empty() {
-            true => (front.to_owned(), encryption),
-            false => (format!("{front}?{}", rest.join("&")), encryption),
-        }
-    }
-
     /// Configures the driver. Returns `None` for connections without encryption.
     pub(super) fn prepare(self, config: &mut Config) -> Result<Option<MakeRustlsConnect>, Error> {
         let trusts_all = match self.mode.as_deref() {
@@ -60,8 +43,8 @@ impl Encryption {
             Some("require") => Some(self.roots.is_none()),
             None | Some("verify-full") => Some(false),
             Some(_) => {
-                let reason = "sslmode must be disable, require or verify-full";
-                return Err(Error::failed(OPENING, reason));
+                let reason = "sslmode must be disable, require or verify-full".to_owned();
+                return Err(Error::InvalidParameter { reason });
             }
         };
         let Some(trusts_all) = trusts_all else {
@@ -115,23 +98,6 @@ fn is_local(config: &Config) -> bool {
     names && config.get_hostaddrs().iter().all(|ip| ip.is_loopback())
 }
 
-/// Decodes percent-encoding in a path.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let escaped = match (first, behind) {
-            (b'%', [high, low, ..]) => std::str::from_utf8(&[*high, *low])
-                .ok()
-                .and_then(|hex| u8::from_str_radix(hex, 16).ok()),
-            _ => None,
-        };
-        bytes.push(escaped.unwrap_or(*first));
-        rest = if escaped.is_some() { &behind[2..] } else { behind };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// Accepts every certificate, but verifies that the server has its private key.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
@@ -175,12 +141,14 @@ impl ServerCertVerifier for Anybody {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PostgresOptions;
+    use super::super::parameters::Parameters;
     use super::*;
 
     fn mode(address: &str) -> Result<(SslMode, bool), Error> {
-        let (address, encryption) = Encryption::take(address);
-        let mut config: Config = address.parse().unwrap();
-        let tls = encryption.prepare(&mut config)?;
+        let parameters = Parameters::read(address, PostgresOptions::default())?;
+        let mut config: Config = parameters.address.parse().unwrap();
+        let tls = parameters.encryption.prepare(&mut config)?;
         Ok((config.get_ssl_mode(), tls.is_some()))
     }
 

@@ -37,6 +37,7 @@ mod keys;
 mod numbers;
 mod packing;
 mod pages;
+mod parameters;
 mod remove;
 mod rewrite;
 mod schema;
@@ -54,6 +55,7 @@ use crate::{
 };
 use connections::Connections;
 pub use fault::SqlStateCode;
+use parameters::Parameters;
 use tenants::Tenants;
 
 /// A store that keeps conversations in a PostgreSQL database.
@@ -121,8 +123,14 @@ impl Default for PostgresOptions {
 
 impl PostgresStore {
     /// Opens the store in a database. Creates its tables if they are missing, and migrates older ones.
+    ///
+    /// Parameters in the address override fields of the options:
+    /// `postgres://localhost/talks?lock_timeout=2s&statement_timeout=30s`. They are `connections`, `wait`,
+    /// `erase_wait`, `lock_timeout`, `statement_timeout` and `answer_timeout`. A time has a unit: `ms`, `s`
+    /// or `min`. If the address has `statement_timeout` only, `answer_timeout` is 30 seconds longer.
     pub async fn open(address: &str, options: PostgresOptions) -> Result<PostgresStore, Error> {
-        let connections = Connections::new(address, &options)?;
+        let Parameters { address, encryption, options } = Parameters::read(address, options)?;
+        let connections = Connections::new(&address, encryption, &options)?;
         let search = schema::prepare(&connections, options.search).await?;
         let (tenants, erase_wait) = (Tenants::default(), options.erase_wait);
         Ok(PostgresStore { connections, tenants, search, erase_wait })

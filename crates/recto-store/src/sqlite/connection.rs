@@ -6,18 +6,25 @@
 use std::cell::Cell;
 use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::is;
 
-/// Maximum attempts to get a lock, which take about ten seconds.
-const ATTEMPTS: i32 = 2_000;
-
 thread_local! {
     /// Whether this thread had to wait for another writer.
     static WAITED: Cell<bool> = const { Cell::new(false) };
+    /// How long this thread waits for a lock. SQLite's busy handler takes no argument of ours.
+    static LIMIT: Cell<Duration> = const { Cell::new(super::DEFAULT_WAIT) };
+    /// When this thread started to wait.
+    static START: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Sets how long this thread waits for a lock. Threads serve several stores, so every piece of work sets it
+/// first.
+pub(super) fn wait_at_most(limit: Duration) {
+    LIMIT.set(limit);
 }
 
 /// How connections use the file.
@@ -97,12 +104,20 @@ pub(super) fn write_ahead(db: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Busy handler: sleeps longer with each attempt, and gives up after about ten seconds.
+/// Busy handler: sleeps longer with each attempt, until the limit of this thread is reached.
 fn wait(attempt: i32) -> bool {
     WAITED.set(true);
+    let start = match START.get() {
+        Some(start) if attempt > 0 => start,
+        _ => {
+            let now = Instant::now();
+            START.set(Some(now));
+            now
+        }
+    };
     let longest = 200 * (1 + attempt.clamp(0, 49) as u64);
     sleep(Duration::from_micros(100 + uneven() % longest));
-    attempt < ATTEMPTS
+    start.elapsed() < LIMIT.get()
 }
 
 /// Sleeps if this thread had to wait for other processes, so that they get the lock next: SQLite's

@@ -69,6 +69,8 @@ pub(super) struct FileWriter {
     newest: NewestVersions,
     /// The file as it was opened: another file can get its name.
     identity: Option<Identity>,
+    /// How long a write waits for other processes.
+    wait: Duration,
     /// Set after the disk failed to sync: later commits could not be trusted.
     is_read_only: bool,
 }
@@ -81,6 +83,7 @@ impl GroupWriter for FileWriter {
     }
 
     fn execute(&mut self, requests: &[WriteRequest]) -> Vec<Result<(), Error>> {
+        connection::wait_at_most(self.wait);
         let all = |error: Error| requests.iter().map(|_| Err(error.clone())).collect();
         if self.is_read_only {
             return all(Error::ReadOnly);
@@ -145,11 +148,16 @@ impl GroupWriter for FileWriter {
 }
 
 impl FileWriter {
-    pub(super) fn new(path: PathBuf, db: Connection, has_index: bool) -> Result<FileWriter, Fault> {
+    pub(super) fn new(
+        path: PathBuf,
+        db: Connection,
+        has_index: bool,
+        wait: Duration,
+    ) -> Result<FileWriter, Fault> {
         let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
         let newest = NewestVersions::default();
         let (identity, is_read_only) = (Identity::of(&path), false);
-        Ok(FileWriter { path, db, has_index, waiting, newest, identity, is_read_only })
+        Ok(FileWriter { path, db, has_index, waiting, newest, identity, wait, is_read_only })
     }
 
     /// Fails if the file was deleted or replaced. SQLite would write to the file that nothing can find

@@ -32,6 +32,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
@@ -49,6 +50,8 @@ use crate::{
     Tenant, Unpacked, WordSums,
 };
 
+const DEFAULT_WAIT: Duration = Duration::from_secs(10);
+
 /// Options of a SQLite store.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
@@ -57,6 +60,9 @@ pub struct SqliteOptions {
     pub search: bool,
     /// Maximum number of concurrent reads. Default: 4.
     pub readers: usize,
+    /// How long a request waits for other processes that use the file. After it, a write fails and changes
+    /// nothing, and erasing returns [`CopiesLeft`](Error::CopiesLeft). Default: 10 seconds.
+    pub wait: Duration,
     /// Commits without syncing: a power failure can lose acknowledged requests. The tests of power
     /// failures use it to show that they notice such a loss.
     #[doc(hidden)]
@@ -65,7 +71,7 @@ pub struct SqliteOptions {
 
 impl Default for SqliteOptions {
     fn default() -> SqliteOptions {
-        SqliteOptions { search: true, readers: 4, unsynced: false }
+        SqliteOptions { search: true, readers: 4, wait: DEFAULT_WAIT, unsynced: false }
     }
 }
 
@@ -101,6 +107,7 @@ impl SqliteStore {
     }
 
     fn open_now(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, Error> {
+        connection::wait_at_most(options.wait);
         // Relative paths would mean another file after a change of folder.
         let path = std::path::absolute(path).map_err(|error| Error::failed(OPENING, error))?;
         let writable = SqliteStore::open_to_write(&path, options);
@@ -127,9 +134,10 @@ impl SqliteStore {
             lowered.map_err(|error| failed(error.into()))?;
         }
         let has_index = search_index::is_in(&db).map_err(failed)?;
-        let writer = FileWriter::new(path.to_owned(), db, has_index).map_err(failed)?;
+        let writer =
+            FileWriter::new(path.to_owned(), db, has_index, options.wait).map_err(failed)?;
         let writer = WriteQueue::start(writer).map_err(|error| Error::failed(OPENING, error))?;
-        let readers = Readers::new(path.to_owned(), Access::Write, options.readers);
+        let readers = Readers::new(path.to_owned(), Access::Write, options);
         Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: Some(writer) })
     }
 
@@ -151,7 +159,7 @@ impl SqliteStore {
         }
         let (db, access) = opened?;
         let has_index = search_index::is_in(&db).map_err(failed)?;
-        let readers = Readers::new(path.to_owned(), access, options.readers);
+        let readers = Readers::new(path.to_owned(), access, options);
         Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: None })
     }
 

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
+use super::SqliteOptions;
 use super::connection::{self, Access};
 use super::fault::Fault;
 use crate::Error;
@@ -18,12 +20,14 @@ pub(super) struct Readers {
     idle: Mutex<Vec<Connection>>,
     /// One permit for each concurrent read.
     turns: Arc<Semaphore>,
+    /// How long a read waits for other processes.
+    wait: Duration,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf, access: Access, count: usize) -> Arc<Readers> {
-        let turns = Arc::new(Semaphore::new(count.max(1)));
-        Arc::new(Readers { path, access, idle: Mutex::default(), turns })
+    pub(super) fn new(path: PathBuf, access: Access, options: &SqliteOptions) -> Arc<Readers> {
+        let turns = Arc::new(Semaphore::new(options.readers.max(1)));
+        Arc::new(Readers { path, access, idle: Mutex::default(), turns, wait: options.wait })
     }
 
     /// Reads on a blocking thread of the runtime, because it may wait for the disk.
@@ -46,6 +50,7 @@ impl Readers {
     }
 
     fn read_now<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        connection::wait_at_most(self.wait);
         let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let db = match kept {
             Some(db) => db,

@@ -243,6 +243,13 @@ fn restore(db: &Connection, restored: &RestoredConversation, has_index: bool) ->
     for key in &rows.keys {
         keep_key(db, number, key)?;
     }
+    // Other processes may have the conversation in memory as it was before it was removed.
+    count_rewrite(db)
+}
+
+/// Tells other processes to drop the rows that they hold in memory.
+fn count_rewrite(db: &Connection) -> Result<(), Fault> {
+    db.prepare_cached("UPDATE rewrites SET count = count + 1, copy = copy + 1")?.execute([])?;
     Ok(())
 }
 
@@ -466,6 +473,6 @@ fn rewrite(
     if has_index {
         search_index::forget(db, number, &rewrite.forget)?;
     }
-    db.prepare_cached("UPDATE rewrites SET count = count + 1, copy = copy + 1")?.execute([])?;
+    count_rewrite(db)?;
     Ok(())
 }

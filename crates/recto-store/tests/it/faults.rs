@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 /// Numbers that follow from a seed.
 #[derive(Debug)]
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -29,11 +29,11 @@ impl Dice {
 
 /// Prints a note about a test. The test harness shows it if the test fails or with `--nocapture`.
 #[allow(clippy::print_stderr, reason = "a failure must name its seed")]
-fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     eprintln!("{text}");
 }
 
-fn setting(name: &str, usual: u64) -> u64 {
+pub(crate) fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
 
@@ -46,8 +46,8 @@ fn simulation() {
     let mut seed = first;
     while Instant::now() < end {
         note(&format!("seed {seed}"));
-        kills::run(seed, 100);
-        power_loss::run(seed, 400);
+        kills::run(seed, 500);
+        power_loss::run(seed, 800);
         failing_disk::run(seed, 20);
         bit_flips::run(seed, 200);
         seed += 1;

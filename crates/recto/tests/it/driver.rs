@@ -9,7 +9,7 @@ use recto::{
 use serde_json::{Value, json};
 use testkit::conformance::comparable_state;
 use testkit::generate::Step;
-use testkit::{Model, Refusal};
+use testkit::{Model, Refusal, StoreModel};
 
 /// A stored conversation and its model.
 ///
@@ -177,6 +177,55 @@ impl Pair {
         let report = self.conversation().verify().await.expect("it can be read");
         assert_eq!(report.faults, Vec::<String>::new());
         assert_eq!(report.entries as usize, self.model.log_len());
+    }
+}
+
+/// The first difference between the conversations of a store and their model: names, the view of every
+/// version, and every message. Conversations whose name does not start with the prefix are not compared.
+pub(crate) async fn difference(recto: &Recto, model: &StoreModel, prefix: &str) -> Option<String> {
+    compare_with_model(recto, model, prefix).await.err()
+}
+
+async fn compare_with_model(recto: &Recto, model: &StoreModel, prefix: &str) -> Result<(), String> {
+    let failed = |error: Error| error.to_string();
+    let listed = recto.list(None, 10_000).await.map_err(failed)?;
+    let names: Vec<String> =
+        listed.into_iter().map(|info| info.name).filter(|name| name.starts_with(prefix)).collect();
+    same("the names", &names, &model.names())?;
+    for name in &names {
+        let conversation = recto.conversation(name).await.map_err(failed)?;
+        let model = model.get(name);
+        let newest = conversation.version().await.map_err(failed)?;
+        same(&format!("the version of {name}"), &u64::from(newest.0), &model.version())?;
+        for version in (0..=newest.0).map(Version) {
+            let entries = conversation.messages_at(version).await.map_err(failed)?;
+            let view = model.view_at(u64::from(version.0)).expect("it has the same versions");
+            let ours = numbers(entries.iter().map(|entry| entry.index));
+            same(&format!("the view of {name} at {version}"), &*ours, view)?;
+            for entry in entries {
+                let index = entry.index.as_usize();
+                let what = format!("#{index} of {name} at {version}");
+                same(&what, &*entry.message.text(), model.text(index))?;
+                same(&what, &entry.tokens, &model.entry_tokens(index))?;
+            }
+        }
+        for index in 0..model.log_len() {
+            let message = conversation.message(LogIndex(index as u32)).await.map_err(failed)?;
+            let text = message.map(|message| message.text().into_owned());
+            same(&format!("#{index} of {name}"), &text.as_deref(), &Some(model.text(index)))?;
+        }
+    }
+    Ok(())
+}
+
+fn same<T: PartialEq + std::fmt::Debug + ?Sized>(
+    what: &str,
+    ours: &T,
+    theirs: &T,
+) -> Result<(), String> {
+    match ours == theirs {
+        true => Ok(()),
+        false => Err(format!("{what}: stored {ours:?}, expected {theirs:?}")),
     }
 }
 

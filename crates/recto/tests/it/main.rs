@@ -6,6 +6,8 @@ mod conformance;
 mod corpus;
 mod damaged;
 mod driver;
+#[cfg(unix)]
+mod faults;
 mod forgetting_model;
 mod golden;
 mod growth;

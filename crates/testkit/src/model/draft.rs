@@ -135,6 +135,7 @@ impl<'a> Draft<'a> {
             view,
             boundary,
             opened_at: self.now,
+            opened_by: self.history.len(),
             description: self.description.clone(),
             is_started: false,
             left_at_log_len: None,

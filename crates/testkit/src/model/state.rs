@@ -45,6 +45,8 @@ pub(super) struct Batch {
     /// at that time if the view was empty; 0 for batch 0.
     pub(super) boundary: usize,
     pub(super) opened_at: i64,
+    /// The version that opened it.
+    pub(super) opened_by: usize,
     /// The description that the caller gave with the operation that opened the batch.
     pub(super) description: Option<String>,
     /// Whether BATCH_START opened it.
@@ -59,6 +61,7 @@ impl State {
             view,
             boundary: 0,
             opened_at: now,
+            opened_by: 0,
             description: None,
             is_started: false,
             left_at_log_len: None,

@@ -146,3 +146,34 @@ fn an_older_value_has_only_its_own_versions() {
     }
     assert!(conversation.at(Version(0)).expect("it exists").blame(LogIndex(0)).is_err());
 }
+
+#[test]
+fn the_request_that_hid_each_hidden_entry_is_the_last_that_blame_names() {
+    let requests = [
+        append(5),
+        r#"{"operation":"DELETE","indices":[0,1],"description":"too old"}"#.to_owned(),
+        r#"{"operation":"RESTORE","indices":[0]}"#.to_owned(),
+        r#"{"operation":"TRUNCATE","keepLast":1}"#.to_owned(),
+        r#"{"operation":"ROLLBACK","targetVersion":2}"#.to_owned(),
+        append(2),
+        r#"{"operation":"DELETE","indices":[0,5]}"#.to_owned(),
+        UNDO.to_owned(),
+        r#"{"operation":"CLEAR"}"#.to_owned(),
+    ];
+    for end in 1..=requests.len() {
+        let requests: Vec<&str> = requests[..end].iter().map(|request| &**request).collect();
+        let conversation = after(fresh(), &requests);
+        let hidden = conversation.blame_hidden(conversation.version()).expect("it exists");
+        let visible = view(&conversation);
+        let expected: Vec<_> = (0..conversation.log_len() as u32)
+            .filter(|index| !visible.contains(&(*index as usize)))
+            .map(|index| {
+                let blames = conversation.blame(LogIndex(index)).expect("it is in the log");
+                (LogIndex(index), blames.into_iter().next_back().expect("it was added"))
+            })
+            .collect();
+        assert_eq!(hidden, expected, "after {end} requests");
+    }
+    let conversation = fresh();
+    assert_eq!(conversation.blame_hidden(Version(1)).unwrap_err().code(), "version_not_found");
+}

@@ -12,7 +12,7 @@ use crate::sample::{id, tenant};
 
 #[test]
 fn a_read_returns_the_written_rows_or_an_error() {
-    run(super::setting("RECTO_SIM_SEED", 1), 400);
+    run(super::setting("RECTO_SIM_SEED", 1), 100);
 }
 
 /// Everything that can be read.

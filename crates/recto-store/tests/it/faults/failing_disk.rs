@@ -16,7 +16,7 @@ const ENOSPC: u64 = 28;
 
 #[test]
 fn a_failed_call_acknowledges_nothing_and_the_process_continues() {
-    run(super::setting("RECTO_SIM_SEED", 1), 40);
+    run(super::setting("RECTO_SIM_SEED", 1), 12);
 }
 
 /// Makes the n-th write or sync fail, for `ways` values of n.

@@ -15,14 +15,14 @@ use super::{Dice, chain, child, note};
 #[test]
 fn no_acknowledged_commit_is_lost_by_a_power_loss() {
     let seed = super::setting("RECTO_SIM_SEED", 1);
-    lose(seed, u32::MAX, Child::default());
-    lose(seed, 150, Child { is_bulky: true, ..Child::default() });
+    lose(seed, 200, Child::default());
+    lose(seed, 40, Child { is_bulky: true, ..Child::default() });
 }
 
 #[test]
 fn the_test_finds_losses_when_commits_are_not_synced() {
     let seed = super::setting("RECTO_SIM_SEED", 1);
-    if let Some(losses) = losses(seed, u32::MAX, Child { is_unsynced: true, ..Child::default() }) {
+    if let Some(losses) = losses(seed, 200, Child { is_unsynced: true, ..Child::default() }) {
         assert!(!losses.is_empty(), "seed {seed}: the test of power losses finds nothing");
     }
 }

@@ -17,7 +17,7 @@ async fn tasks_make_dense_versions_and_none_starves() {
         let store = SqliteStore::open(folder.path().join("a.db"), options).await.unwrap();
         grown(&store, 1, "a", 0).await;
         let store = Arc::new(store);
-        let counts = child::compete(&store, 0..writers, Duration::from_millis(800)).await;
+        let counts = child::compete(&store, 0..writers, Duration::from_millis(200)).await;
         check(&*store, &counts).await;
     }
 }
@@ -31,7 +31,7 @@ async fn processes_make_dense_versions_and_none_starves() {
     let start = |process: u64| {
         let mut command = child::command("writes_against_others", &file);
         command.env("RECTO_CHILD_WRITER", (process * 2).to_string());
-        command.env("RECTO_CHILD_MILLISECONDS", "1500").spawn().unwrap()
+        command.env("RECTO_CHILD_MILLISECONDS", "400").spawn().unwrap()
     };
     let children: Vec<_> = (0..4).map(start).collect();
     let mut counts = Vec::new();

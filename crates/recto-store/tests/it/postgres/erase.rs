@@ -87,6 +87,35 @@ async fn a_removed_conversation_is_in_no_file_of_the_database_after_cleaning() {
     assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_that_stay_because_the_user_does_not_own_the_tables_are_reported() {
+    let server = PostgresServer::start();
+    let address = server.database();
+    let owner = open(&address).await;
+    let database = address.rsplit('/').next().unwrap();
+    server.sql(
+        database,
+        "CREATE ROLE writer LOGIN; GRANT SELECT ON recto_format TO writer;
+         GRANT SELECT, INSERT, UPDATE, DELETE ON recto_conversations, recto_parents, recto_rewrites,
+         recto_commits, recto_pages, recto_keys, recto_words TO writer",
+    );
+    let writer = open(&address.replace("postgres@", "writer@")).await;
+    let id = create(&writer, "secrets").await;
+    writer.commit(commit(id, 1, "a shortsecret")).await.unwrap();
+    server.sql(database, "CHECKPOINT");
+    let base = server.data().join("base");
+    assert!(files_with(&base, "shortsecret") > 0);
+    let erase = Rewrite { commits: vec![row(1, "gone")], forget: vec![1], ..Rewrite::default() };
+    let left = writer.rewrite(id, 1, erase).await.unwrap_err();
+    assert!(matches!(left, Error::CopiesLeft { .. }), "{left:?}");
+    assert!(left.to_string().contains("does not own recto_commits"), "{left}");
+    assert_eq!(writer.commits(id, Some(0)).await.unwrap()[0].body, b"gone");
+    assert!(matches!(writer.clean().await, Err(Error::CopiesLeft { .. })));
+    owner.clean().await.unwrap();
+    server.sql(database, "CHECKPOINT");
+    assert_eq!(files_with(&base, "shortsecret"), 0);
+}
+
 #[tokio::test]
 async fn a_rewrite_of_an_older_version_is_refused() {
     let store = super::store().await;

@@ -2,6 +2,7 @@
 //!
 //! The tests start a server; see the crate `testserver`.
 
+mod campaign;
 mod encryption;
 mod erase;
 mod faults;

@@ -12,6 +12,7 @@ on_every_store! {
     an_incomplete_backup_is_removed
     an_interrupted_restoration_leaves_whole_conversations_and_is_completed
     long_work_reports_its_progress
+    a_conversation_that_is_restored_at_an_older_version_is_read_again
 }
 
 async fn a_backup_can_be_opened_and_restored(place: Place) {
@@ -198,6 +199,27 @@ async fn everything_readable_of_a_damaged_conversation_is_salvaged() {
 }
 
 #[tokio::test]
+async fn a_message_of_a_damaged_conversation_is_erased_in_its_copy() {
+    let (_source, _folder, path) = damaged_store().await;
+    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let conversation = recto.conversation("b").await.unwrap();
+    let refused = conversation.erase(recto::LogIndex(2)).await.unwrap_err();
+    assert_eq!(refused.code(), "storage");
+    assert!(refused.to_string().contains("salvage the conversation"), "{refused}");
+    assert_eq!(conversation.messages_at(Version(3)).await.unwrap().len(), 3, "nothing is lost");
+    // As the error says.
+    recto.salvage("b", "copy").await.unwrap();
+    let copy = recto.conversation("copy").await.unwrap();
+    copy.erase(recto::LogIndex(2)).await.unwrap();
+    recto.remove("b").await.unwrap();
+    recto.clean().await.unwrap();
+    assert_eq!(texts(&copy).await[2], "[erased]");
+    let bytes = std::fs::read(&path).unwrap();
+    let erased = b"b says 2 loudly";
+    assert!(!bytes.windows(erased.len()).any(|found| found == erased));
+}
+
+#[tokio::test]
 async fn lost_rows_of_the_search_index_are_noticed() {
     for change in [
         "DELETE FROM waiting",
@@ -257,6 +279,46 @@ async fn an_incomplete_backup_is_removed(place: Place) {
     let second = folder.path().join("second.db");
     recto.backup(&second).await.unwrap();
     assert_eq!(memory().await.recto().restore(&second).await.unwrap().conversations, 2);
+}
+
+/// Another process has newer versions in memory, which were removed with the conversation.
+async fn a_conversation_that_is_restored_at_an_older_version_is_read_again(place: Place) {
+    let recto = place.recto();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    conversation.append([say(1)]).await.unwrap();
+    let elsewhere = place.recto();
+    let handle = elsewhere.conversation("a").await.unwrap();
+    assert_eq!(texts(&handle).await.len(), 2);
+    recto.remove("a").await.unwrap();
+    recto.restore(&path).await.unwrap();
+    assert_eq!(texts(&handle).await, [say(0).text()]);
+    let outcome = handle.append([say(2)]).await.unwrap();
+    assert_eq!(outcome.version, Version(2));
+    assert_eq!(texts(&recto.conversation("a").await.unwrap()).await.len(), 2);
+}
+
+/// A process that is killed at the right moment leaves the complete file with two names.
+#[cfg(unix)]
+#[tokio::test]
+async fn the_second_name_of_a_complete_backup_is_removed() {
+    let source = sqlite().await;
+    let recto = source.recto();
+    recto.create("a", settings()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    let partial = folder.path().join("backup.db.partial");
+    std::fs::hard_link(&path, &partial).unwrap();
+    assert_eq!(recto.backup(&path).await.unwrap_err().code(), "storage");
+    assert!(!partial.exists() && path.exists());
+    // The partial file of a backup that another process makes stays.
+    std::fs::write(&partial, "other").unwrap();
+    assert_eq!(recto.backup(&path).await.unwrap_err().code(), "storage");
+    assert!(partial.exists());
 }
 
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);

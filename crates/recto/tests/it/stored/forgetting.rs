@@ -117,7 +117,10 @@ async fn no_recto_returns_an_erased_or_pruned_message_in_its_next_request(place:
 async fn a_repeated_erasure_removes_copies_that_an_open_read_transaction_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
-    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let wait = std::time::Duration::from_millis(100);
+    let options = recto_store::SqliteOptions { wait, ..Default::default() };
+    let store = recto_store::SqliteStore::open(&path, options).await.unwrap();
+    let recto = recto::Recto::with_store(std::sync::Arc::new(store), recto::Options::default());
     let conversation = recto.create("a", settings()).await.unwrap();
     conversation.append([Message::user("hunter2")]).await.unwrap();
     let has_copies = || {

@@ -7,7 +7,7 @@ use crate::places::{Place, on_every_store, sqlite};
 
 on_every_store! {
     every_function_refuses_a_name_with_another_meaning
-    a_backup_with_a_name_that_is_not_allowed_is_not_restored
+    a_conversation_of_a_backup_whose_name_is_not_allowed_gets_another_one
 }
 
 async fn every_function_refuses_a_name_with_another_meaning(place: Place) {
@@ -38,21 +38,27 @@ async fn every_function_refuses_a_name_with_another_meaning(place: Place) {
     assert_eq!(names.iter().map(|info| &*info.name).collect::<Vec<_>>(), ["kept"]);
 }
 
-async fn a_backup_with_a_name_that_is_not_allowed_is_not_restored(place: Place) {
+async fn a_conversation_of_a_backup_whose_name_is_not_allowed_gets_another_one(place: Place) {
     let recto = place.recto();
-    recto.create("a", settings()).await.unwrap().append([say(0)]).await.unwrap();
+    let id = recto.create("a", settings()).await.unwrap().id();
+    recto.conversation("a").await.unwrap().append([say(0)]).await.unwrap();
+    recto.create("b", settings()).await.unwrap().append([say(1)]).await.unwrap();
     // Earlier releases allowed the name.
     recto.store().rename(&Default::default(), "a", "@").await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("backup.db");
     recto.backup(&path).await.unwrap();
     let fresh = sqlite().await;
-    let refused = fresh.recto().restore(&path).await.unwrap_err();
-    assert_eq!(refused.code(), "invalid_operation", "{refused}");
-    assert!(fresh.recto().list(None, 10).await.unwrap().is_empty());
-    // It can be renamed.
-    recto.rename("@", "b").await.unwrap();
-    let path = folder.path().join("renamed.db");
-    recto.backup(&path).await.unwrap();
-    assert_eq!(fresh.recto().restore(&path).await.unwrap().conversations, 1);
+    let fresh = fresh.recto();
+    let restored = fresh.restore(&path).await.unwrap();
+    assert_eq!(restored.conversations, 2);
+    let to = format!("restored {id}");
+    let renamed: Vec<_> = restored.renamed.iter().map(|it| (&*it.from, &*it.to)).collect();
+    assert_eq!(renamed, [("@", &*to)]);
+    assert_eq!(fresh.conversation(&to).await.unwrap().messages().await.unwrap().len(), 1);
+    let names = fresh.list(None, 10).await.unwrap();
+    assert_eq!(names.iter().map(|info| &*info.name).collect::<Vec<_>>(), ["b", &*to]);
+    // A repeated restoration finds it.
+    let again = fresh.restore(&path).await.unwrap();
+    assert_eq!((again.conversations, again.already_there), (0, 2));
 }

@@ -1,0 +1,286 @@
+//! Single changed bits in every table and index of a SQLite file.
+//!
+//! A read returns an error or the right answer. SQLite has no checksums of its own structures: a bit there
+//! can make a row unreachable, so that a read answers as if the newest rows, a name, a key or a word were not
+//! stored. Nothing else is ever read, and `verify` reports each of these.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use recto::{
+    Append, Approx, BatchStart, LogIndex, Mark, Message, Recto, Settings, Truncate, Undo, Version,
+    WriteOptions,
+};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use tokio::runtime::Runtime;
+
+use super::{Dice, note};
+
+#[test]
+fn a_changed_bit_in_any_table_or_index_gives_no_wrong_answer_and_is_found() {
+    run(super::setting("RECTO_SIM_SEED", 1), 40);
+}
+
+/// Changes one bit in each of `flips` copies of a file: in its tables and indexes by turns.
+pub(super) fn run(seed: u64, flips: usize) {
+    note(&format!("changed bits in tables and indexes: seed {seed}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let file = folder.path().join("whole.db");
+    runtime.block_on(write(&folder.path().join("first.db"), &file, seed));
+    let bytes = std::fs::read(&file).unwrap();
+    let trees = trees(&file);
+    let rows = rows(&file);
+    let written = runtime.block_on(Answers::of(&open(&runtime, &file).unwrap()));
+    let mut dice = Dice::new(seed);
+    let mut outcomes: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+    for flip in 0..flips {
+        let (tree, pages) = trees.iter().nth(flip % trees.len()).unwrap();
+        let (page, size) = pages[dice.below(pages.len())];
+        let at = page + dice.below(size);
+        let mut changed = bytes.clone();
+        let bit = dice.below(8);
+        changed[at] ^= 1 << bit;
+        let copy = folder.path().join("changed.db");
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{suffix}", copy.display()));
+        }
+        std::fs::write(&copy, &changed).unwrap();
+        let place = format!("seed {seed}, flip {flip}, {tree}, byte {at}, bit {bit}");
+        let differs = self::rows(&copy) != rows;
+        let outcome = match open(&runtime, &copy) {
+            // Nothing is answered.
+            None => Outcome::Noticed,
+            Some(recto) => {
+                let answers = runtime.block_on(Answers::of(&recto));
+                let lacks =
+                    written.lacks(&answers).unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
+                let is_found = runtime.block_on(is_found(&recto));
+                assert!(is_found || !lacks, "{place}: rows are missing, and verify is silent");
+                assert!(is_found || !differs, "{place}: rows have changed, and verify is silent");
+                match (lacks, is_found) {
+                    (true, _) => Outcome::Missing,
+                    (false, true) => Outcome::Noticed,
+                    (false, false) => Outcome::NoEffect,
+                }
+            }
+        };
+        outcomes.entry(tree).or_default()[outcome as usize] += 1;
+    }
+    note(&format!("noticed, rows missing and noticed, without effect: {outcomes:?}"));
+}
+
+#[derive(Clone, Copy)]
+enum Outcome {
+    Noticed,
+    Missing,
+    NoEffect,
+}
+
+fn open(runtime: &Runtime, file: &Path) -> Option<Recto> {
+    runtime.block_on(Recto::open(&format!("sqlite:{}", file.display()))).ok()
+}
+
+/// A file with packed and unpacked rows, a fork, a fork of a removed conversation, keys, a policy, marks and
+/// words, without a write-ahead log.
+async fn write(first: &Path, file: &Path, seed: u64) {
+    let recto = Recto::open(&format!("sqlite:{}", first.display())).await.unwrap();
+    let say = |number: u64| Message::user(&format!("word{number} of {seed} and more text"));
+    let long = recto.create("long", Settings::counting_with(Approx)).await.unwrap();
+    for number in 0..75 {
+        let write =
+            WriteOptions { idempotency_key: Some(number.to_string()), ..Default::default() };
+        long.apply_with(Append { messages: vec![say(number)] }, write).await.unwrap();
+    }
+    long.apply(Mark { indices: vec![LogIndex(3)], mark: "seen".into() }).await.unwrap();
+    long.apply(BatchStart::default()).await.unwrap();
+    long.apply(Truncate { keep_last: Some(9), ..Default::default() }).await.unwrap();
+    long.apply(Undo).await.unwrap();
+    let fork = long.fork("fork", Version(30)).await.unwrap();
+    fork.append([say(100), say(101)]).await.unwrap();
+    let origin = recto.create("origin", Settings::counting_with(Approx)).await.unwrap();
+    origin.append([say(200)]).await.unwrap();
+    origin.fork("orphan", Version(1)).await.unwrap().append([say(201)]).await.unwrap();
+    recto.remove("origin").await.unwrap();
+    long.erase(LogIndex(5)).await.unwrap();
+    recto.backup(file).await.unwrap();
+}
+
+/// The tables and indexes, with the places of their pages in the file: the first byte and the length.
+fn trees(file: &Path) -> BTreeMap<String, Vec<(usize, usize)>> {
+    let db = Connection::open(file).unwrap();
+    let size: u32 = db.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    let size = size as usize;
+    let mut found = db.prepare("SELECT name, pageno FROM dbstat").unwrap();
+    let found = found.query_map([], |row| Ok((row.get(0)?, row.get::<_, u32>(1)?))).unwrap();
+    let mut trees: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+    for tree in found {
+        let (name, page) = tree.unwrap();
+        trees.entry(name).or_default().push(((page as usize - 1) * size, size));
+    }
+    trees
+}
+
+/// Every row of every table, as far as SQLite reads it, and whether SQLite finds its structures sound.
+fn rows(file: &Path) -> Vec<String> {
+    let read = || -> rusqlite::Result<Vec<String>> {
+        let db = Connection::open(file)?;
+        let sound: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+        let mut rows = vec![sound];
+        let mut tables = db.prepare(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'",
+        )?;
+        let tables = tables.query_map([], |row| row.get(0))?;
+        for table in tables.collect::<rusqlite::Result<Vec<String>>>()? {
+            let mut all = db.prepare(&format!("SELECT * FROM \"{table}\""))?;
+            let columns = all.column_count();
+            let mut found = all.query([])?;
+            while let Some(row) = found.next()? {
+                let values = (0..columns).map(|column| row.get::<_, Value>(column));
+                let values = values.collect::<rusqlite::Result<Vec<Value>>>()?;
+                rows.push(format!("{table} {values:?}"));
+            }
+        }
+        Ok(rows)
+    };
+    read().unwrap_or_else(|error| vec![error.to_string()])
+}
+
+async fn is_found(recto: &Recto) -> bool {
+    let verified = recto.verify_all(&mut |_, _| {}).await;
+    let faults = verified.is_ok_and(|all| all.iter().all(|(_, report)| report.is_sound()));
+    let checked = recto.check().await;
+    !faults || !checked.is_ok_and(|damage| damage.is_empty())
+}
+
+const NAMES: [&str; 3] = ["fork", "long", "orphan"];
+
+/// The answers to all questions; an error is none.
+struct Answers {
+    names: Option<Vec<String>>,
+    conversations: BTreeMap<&'static str, ConversationAnswers>,
+    /// Which of these words are found, and where.
+    hits: Vec<Option<Vec<String>>>,
+}
+
+#[derive(Default)]
+struct ConversationAnswers {
+    is_missing: bool,
+    /// The newest version.
+    newest: Option<Version>,
+    /// What is visible now.
+    view: Option<Vec<String>>,
+    /// What was visible at each version.
+    views: Vec<Option<Vec<String>>>,
+    log: Vec<Option<String>>,
+    /// The versions of keys; the inner `None` is a key that is not found.
+    keys: Vec<Option<Option<u32>>>,
+}
+
+impl Answers {
+    async fn of(recto: &Recto) -> Answers {
+        let names = recto.list(None, 100).await.ok();
+        let names = names.map(|all| all.into_iter().map(|info| info.name).collect());
+        let mut conversations = BTreeMap::new();
+        for name in NAMES {
+            conversations.insert(name, ConversationAnswers::of(recto, name).await);
+        }
+        let mut hits = Vec::new();
+        for word in ["word3", "word70", "word101", "word201", "text"] {
+            let found = recto.search(word, 1_000).await.ok();
+            let found = found.map(|all| all.iter().map(|hit| format!("{hit:?}")).collect());
+            hits.push(found);
+        }
+        Answers { names, conversations, hits }
+    }
+
+    /// Whether rows are missing in the answers of a changed file. Fails if an answer is wrong in any other
+    /// way.
+    fn lacks(&self, changed: &Answers) -> Result<bool, String> {
+        let mut lacks = false;
+        if let Some(names) = &changed.names {
+            let known = self.names.as_ref().unwrap();
+            lacks |= names.len() < known.len();
+            if let Some(name) = names.iter().find(|name| !known.contains(name)) {
+                return Err(format!("a conversation is called {name:?}"));
+            }
+        }
+        for (name, changed) in &changed.conversations {
+            lacks |= self.conversations[name]
+                .lacks(changed)
+                .map_err(|wrong| format!("{name}: {wrong}"))?;
+        }
+        for (known, found) in self.hits.iter().zip(&changed.hits) {
+            let (known, Some(found)) = (known.as_ref().unwrap(), found) else { continue };
+            if let Some(hit) = found.iter().find(|hit| !known.contains(hit)) {
+                return Err(format!("a search finds {hit}"));
+            }
+            lacks |= found.len() < known.len();
+        }
+        Ok(lacks)
+    }
+}
+
+impl ConversationAnswers {
+    async fn of(recto: &Recto, name: &str) -> ConversationAnswers {
+        let conversation = match recto.conversation(name).await {
+            Ok(conversation) => conversation,
+            Err(error) => {
+                let is_missing = error.code() == "conversation_not_found";
+                return ConversationAnswers { is_missing, ..Default::default() };
+            }
+        };
+        let texts = |entries: Vec<recto::Entry>| -> Vec<String> {
+            entries.iter().map(|entry| entry.message.text().into_owned()).collect()
+        };
+        let newest = conversation.version().await.ok();
+        let view = conversation.messages().await.ok().map(texts);
+        let (mut views, mut log, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for version in 0..=newest.map_or(0, |newest| newest.0) {
+            views.push(conversation.messages_at(Version(version)).await.ok().map(texts));
+        }
+        for index in 0..76 {
+            let message = conversation.message(LogIndex(index)).await.ok().flatten();
+            log.push(message.map(|message| message.text().into_owned()));
+        }
+        for key in [0, 40, 70, 74] {
+            let key = recto.store().key(conversation.id(), &key.to_string()).await.ok();
+            keys.push(key.map(|key| key.map(|key| key.version)));
+        }
+        ConversationAnswers { is_missing: false, newest, view, views, log, keys }
+    }
+
+    fn lacks(&self, changed: &ConversationAnswers) -> Result<bool, String> {
+        let mut lacks = changed.is_missing;
+        if let Some(newest) = changed.newest {
+            let known = self.newest.unwrap();
+            if newest > known {
+                return Err(format!("version {newest} is the newest"));
+            }
+            lacks |= newest < known;
+            let view = self.views.get(newest.0 as usize).and_then(Option::as_ref);
+            if changed.view.is_some() && changed.view.as_ref() != view {
+                return Err(format!("the view at {newest} is {:?}", changed.view));
+            }
+        }
+        for (version, (known, found)) in self.views.iter().zip(&changed.views).enumerate() {
+            if found.is_some() && found != known {
+                return Err(format!("the view at {version} is {found:?}"));
+            }
+        }
+        for (index, (known, found)) in self.log.iter().zip(&changed.log).enumerate() {
+            if found.is_some() && found != known {
+                return Err(format!("#{index} is {found:?}"));
+            }
+        }
+        for (known, found) in self.keys.iter().zip(&changed.keys) {
+            match found {
+                Some(Some(_)) if found != known => return Err(format!("a key is at {found:?}")),
+                Some(None) => lacks |= *known != Some(None),
+                _ => {}
+            }
+        }
+        Ok(lacks)
+    }
+}

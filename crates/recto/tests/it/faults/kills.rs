@@ -1,0 +1,426 @@
+//! Processes that are killed while they append, fork, erase, prune, remove, back up and restore.
+//!
+//! Two processes work on one file, each on conversations of its own. The parent sends both a random
+//! operation and kills one of them at a random moment. The other one must succeed. What the killed one was
+//! doing has happened completely or not at all: the store is equal to the plain model before the operation or
+//! after it. Operations that are not atomic (the files of a backup and of a restoration, the copies that an
+//! erasure removes) are complete after they were repeated.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use recto::Recto;
+use serde_json::{Value, json};
+use testkit::generate::{self, Choices, Step};
+use testkit::{Keep, StoreModel};
+use tokio::runtime::Runtime;
+
+use super::child::{self, Worker};
+use super::{Dice, note};
+use crate::driver::{create, difference};
+
+#[test]
+fn an_operation_of_a_killed_process_has_happened_completely_or_not_at_all() {
+    run(super::setting("RECTO_SIM_SEED", 1), 14);
+}
+
+/// Runs `rounds` rounds on one file.
+pub(super) fn run(seed: u64, rounds: usize) {
+    note(&format!("kills beside erase, prune, fork, backup and restore: seed {seed}"));
+    let mut world = World::new(seed);
+    for round in 0..rounds {
+        world.round(&format!("seed {seed}, round {round}"));
+        if round % 10 == 9 {
+            world.check_all();
+        }
+    }
+    world.check_all();
+    note(&format!("{:?}", world.kills));
+}
+
+/// What a process is asked to do.
+#[derive(Clone, Debug)]
+enum Operation {
+    Apply { name: String, request: Value },
+    Fork { of: String, at: usize, name: String },
+    Erase { name: String, index: usize },
+    Prune { name: String, keep: Keep },
+    Remove { name: String },
+    Backup,
+    Restore,
+}
+
+impl Operation {
+    fn name(&self) -> &'static str {
+        match self {
+            Operation::Apply { .. } => "apply",
+            Operation::Fork { .. } => "fork",
+            Operation::Erase { .. } => "erase",
+            Operation::Prune { .. } => "prune",
+            Operation::Remove { .. } => "remove",
+            Operation::Backup => "backup",
+            Operation::Restore => "restore",
+        }
+    }
+
+    /// About the longest time that it takes, in microseconds.
+    fn duration(&self) -> usize {
+        let milliseconds = match self {
+            Operation::Apply { .. } | Operation::Fork { .. } => 4,
+            Operation::Erase { .. } | Operation::Prune { .. } | Operation::Backup => 30,
+            Operation::Remove { .. } => 10,
+            Operation::Restore => 80,
+        };
+        let factor = if cfg!(debug_assertions) { 2_000 } else { 1_000 };
+        milliseconds * factor
+    }
+
+    /// Performs it on the model. Returns the reply of a process.
+    fn perform(&self, model: &mut StoreModel, now: i64) -> String {
+        match self {
+            Operation::Apply { name, request } => {
+                let done = model.change(name, |model| model.apply(request, now));
+                return done.map_or_else(|refusal| refusal.code.to_owned(), |_| "ok".to_owned());
+            }
+            Operation::Fork { of, at, name } => model.fork(of, *at as u64, name),
+            Operation::Erase { name, index } => model.erase(name, *index),
+            Operation::Prune { name, keep } => drop(model.prune(name, keep)),
+            Operation::Remove { name } => model.remove(name),
+            Operation::Backup | Operation::Restore => {}
+        }
+        "ok".to_owned()
+    }
+}
+
+/// A process, and the conversations that only it uses.
+struct Family {
+    /// Their names start with it.
+    prefix: String,
+    worker: Option<Worker>,
+    model: StoreModel,
+    /// The number of names that were given.
+    names: usize,
+    /// Words that occur in one message only: name, log index, word.
+    secrets: Vec<(String, usize, String)>,
+    backup: PathBuf,
+    /// The model at the time of the backup, if there is one.
+    backed_up: Option<StoreModel>,
+    restored: PathBuf,
+}
+
+impl Family {
+    fn operation(&mut self, dice: &mut Dice) -> Operation {
+        let names = self.model.names();
+        let numbers = dice.numbers(120);
+        let choices = &mut Choices::new(&numbers);
+        let name = choices.pick(&names).clone();
+        let model = self.model.get(&name);
+        let (versions, entries) = (model.version() as usize + 1, model.log_len());
+        match choices.below(16) {
+            0 | 1 if names.len() < 8 => {
+                self.names += 1;
+                let at = choices.below(versions);
+                let new = format!("{} {}", self.prefix, self.names);
+                Operation::Fork { of: name, at, name: new }
+            }
+            2 | 3 if entries > 0 => Operation::Erase { name, index: choices.below(entries) },
+            4 | 5 => {
+                let keep = Keep {
+                    last_versions: choices.chance(8).then(|| choices.below(4) as u64 + 1),
+                    last_batches: choices.chance(4).then(|| choices.below(3)),
+                    since: None,
+                    versions: vec![choices.below(versions) as u64],
+                };
+                Operation::Prune { name, keep }
+            }
+            6 if names.len() > 2 => Operation::Remove { name },
+            7 | 8 if self.backed_up.is_none() => Operation::Backup,
+            7..=9 if self.backed_up.is_some() => Operation::Restore,
+            10..=12 => {
+                let word = format!("secret{}x{:x}", self.prefix, dice.below(1 << 40));
+                let message = json!({"role": "user", "content": format!("the word is {word}")});
+                self.secrets.push((name.clone(), entries, word));
+                let request = json!({"op": {"operation": "APPEND", "messages": [message]}});
+                Operation::Apply { name, request }
+            }
+            _ => match generate::step(choices, model) {
+                Step::Apply(request) => Operation::Apply { name, request },
+                _ => Operation::Erase { index: entries.saturating_sub(1), name },
+            },
+        }
+    }
+
+    fn command(&self, operation: &Operation, now: i64) -> Value {
+        let mut command = match operation {
+            Operation::Apply { name, request } => json!({"name": name, "request": request}),
+            Operation::Fork { of, at, name } => json!({"of": of, "at": at, "name": name}),
+            Operation::Erase { name, index } => json!({"name": name, "index": index}),
+            Operation::Prune { name, keep } => json!({
+                "name": name,
+                "lastVersions": keep.last_versions,
+                "lastBatches": keep.last_batches,
+                "version": keep.versions[0],
+            }),
+            Operation::Remove { name } => json!({"name": name}),
+            Operation::Backup => json!({"path": self.backup}),
+            Operation::Restore => json!({"path": self.backup, "to": self.restored}),
+        };
+        command["do"] = json!(operation.name());
+        command["now"] = json!(now);
+        command
+    }
+}
+
+/// How an operation ended.
+enum Ended {
+    /// The process replied.
+    Replied(String),
+    /// It was killed before.
+    Killed,
+}
+
+struct World {
+    runtime: Runtime,
+    dice: Dice,
+    folder: tempfile::TempDir,
+    store: PathBuf,
+    now: Arc<AtomicI64>,
+    /// A third process: it has the conversations open all the time.
+    recto: Recto,
+    families: [Family; 2],
+    /// For each operation, how often it was killed, and how often it had not happened.
+    kills: BTreeMap<&'static str, [usize; 2]>,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store.db");
+        let now = Arc::new(AtomicI64::new(0));
+        let recto = runtime.block_on(child::open(&store, &now)).unwrap();
+        let families = ["a", "b"].map(|prefix| {
+            let numbers = generate::numbers(seed, 60);
+            let first = generate::conversation(&mut Choices::new(&numbers), 0);
+            let mut model = StoreModel::default();
+            let name = format!("{prefix} 0");
+            runtime.block_on(create(&recto, &name, &first));
+            model.create(&name, first);
+            let file = |what: &str| folder.path().join(format!("{what}-{prefix}.db"));
+            Family {
+                prefix: prefix.to_owned(),
+                worker: None,
+                model,
+                names: 0,
+                secrets: Vec::new(),
+                backup: file("backup"),
+                backed_up: None,
+                restored: file("restored"),
+            }
+        });
+        let (dice, kills) = (Dice::new(seed), BTreeMap::new());
+        World { runtime, dice, folder, store, now, recto, families, kills }
+    }
+
+    /// Both processes perform an operation at the same time, and one of them may be killed.
+    fn round(&mut self, place: &str) {
+        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+        let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
+        let mut operations = Vec::new();
+        for number in 0..2 {
+            let family = &mut self.families[number];
+            if family.worker.is_none() {
+                let mut worker = Worker::start(&self.store);
+                // Otherwise the process may be killed while it opens the file.
+                if victim != Some(number) || self.dice.below(4) > 0 {
+                    assert_eq!(worker.reply().as_deref(), Some("ready"), "{place}");
+                }
+                family.worker = Some(worker);
+            }
+            let operation = family.operation(&mut self.dice);
+            let command = family.command(&operation, now);
+            family.worker.as_mut().unwrap().send(&command);
+            operations.push(operation);
+        }
+        let mut ended = Vec::new();
+        if let Some(victim) = victim {
+            let longest = operations[victim].duration();
+            std::thread::sleep(Duration::from_micros(self.dice.below(longest) as u64));
+            let reply = self.families[victim].worker.take().unwrap().kill();
+            ended.push((victim, reply.map_or(Ended::Killed, Ended::Replied)));
+        }
+        for number in (0..2).filter(|number| victim != Some(*number)) {
+            let reply = self.families[number].worker.as_mut().unwrap().reply();
+            ended.push((number, Ended::Replied(reply.expect("the process runs"))));
+        }
+        for (number, ended) in ended {
+            let place = format!("{place}, {:?}", operations[number]);
+            self.settle(number, &operations[number], ended, now, &place);
+        }
+        for (number, operation) in operations.iter().enumerate() {
+            if matches!(operation, Operation::Erase { .. } | Operation::Prune { .. }) {
+                self.check_secrets(number, place);
+            }
+        }
+    }
+
+    /// Compares the store with the model, and repeats what was interrupted.
+    fn settle(
+        &mut self,
+        number: usize,
+        operation: &Operation,
+        ended: Ended,
+        now: i64,
+        place: &str,
+    ) {
+        let World { runtime, recto, families, kills, .. } = self;
+        let family = &mut families[number];
+        let compare =
+            |model: &StoreModel| runtime.block_on(difference(recto, model, &family.prefix));
+        let mut after = family.model.clone();
+        let expected = operation.perform(&mut after, now);
+        let is_killed = matches!(ended, Ended::Killed);
+        if let Ended::Replied(reply) = ended {
+            assert_eq!(reply, expected, "{place}");
+            assert_eq!(compare(&after), None, "{place}: it was acknowledged");
+            family.model = after;
+        } else {
+            let count = kills.entry(operation.name()).or_default();
+            count[0] += 1;
+            let not_before = compare(&family.model);
+            count[1] += usize::from(not_before.is_none());
+            if let Some(not_before) = not_before {
+                let not_after = compare(&after);
+                let both = format!("{not_before:?} and {not_after:?}");
+                assert!(not_after.is_none(), "{place}: neither before nor after: {both}");
+                family.model = after.clone();
+            }
+            // An interrupted erasure may have left copies; repeating it removes them.
+            if matches!(operation, Operation::Erase { .. } | Operation::Prune { .. }) {
+                let command = family.command(operation, now);
+                runtime.block_on(child::execute(recto, &command)).unwrap();
+                family.model = after;
+                assert_eq!(
+                    runtime.block_on(difference(recto, &family.model, &family.prefix)),
+                    None,
+                    "{place}"
+                );
+            }
+        }
+        match operation {
+            Operation::Backup => self.settle_backup(number, is_killed, place),
+            Operation::Restore => self.settle_restore(number, is_killed, place),
+            _ => {}
+        }
+    }
+
+    /// A backup is absent or complete, and repeating it completes it.
+    fn settle_backup(&mut self, number: usize, is_killed: bool, place: &str) {
+        let World { runtime, recto, families, .. } = self;
+        let family = &mut families[number];
+        let existed = family.backup.exists();
+        assert!(existed || is_killed, "{place}");
+        if is_killed {
+            let repeated = runtime.block_on(recto.backup(&family.backup));
+            assert_eq!(repeated.is_err(), existed, "{place}: {repeated:?}");
+        }
+        let partial = PathBuf::from(format!("{}.partial", family.backup.display()));
+        assert!(!partial.exists(), "{place}: a partial file is left");
+        let backup = runtime.block_on(child::open(&family.backup, &Arc::default())).unwrap();
+        let differs = runtime.block_on(difference(&backup, &family.model, &family.prefix));
+        assert_eq!(differs, None, "{place}: the backup");
+        assert_sound(runtime, &backup, place);
+        family.backed_up = Some(family.model.clone());
+    }
+
+    /// A restoration leaves complete conversations only, and repeating it completes it.
+    fn settle_restore(&mut self, number: usize, is_killed: bool, place: &str) {
+        let World { runtime, families, .. } = self;
+        let family = &mut families[number];
+        let backed_up = family.backed_up.take().expect("there is a backup");
+        {
+            let target = runtime.block_on(child::open(&family.restored, &Arc::default())).unwrap();
+            let listed = runtime.block_on(target.list(None, 1_000)).unwrap();
+            let names: Vec<String> = listed.into_iter().map(|info| info.name).collect();
+            let own: Vec<&String> =
+                names.iter().filter(|name| name.starts_with(&family.prefix)).collect();
+            let part = backed_up.only(|name| own.iter().any(|own| *own == name));
+            let differs = runtime.block_on(difference(&target, &part, &family.prefix));
+            assert_eq!(differs, None, "{place}: restored conversations are complete");
+            assert_sound(runtime, &target, place);
+            if is_killed {
+                runtime.block_on(target.restore(&family.backup)).unwrap();
+            }
+            let differs = runtime.block_on(difference(&target, &backed_up, &family.prefix));
+            assert_eq!(differs, None, "{place}: the restoration is complete");
+            assert_sound(runtime, &target, place);
+        }
+        for file in [&family.backup, &family.restored] {
+            for suffix in ["", "-wal", "-shm"] {
+                let _ = std::fs::remove_file(format!("{}{suffix}", file.display()));
+            }
+        }
+    }
+
+    /// Words of erased and pruned messages are in no file of the store.
+    fn check_secrets(&self, number: usize, place: &str) {
+        let family = &self.families[number];
+        let names = family.model.names();
+        let is_lost = |(name, index, _): &&(String, usize, String)| {
+            names.contains(name)
+                && *index < family.model.get(name).log_len()
+                && family.model.is_lost(name, *index)
+        };
+        let lost: Vec<&str> =
+            family.secrets.iter().filter(is_lost).map(|(_, _, word)| &**word).collect();
+        for suffix in ["", "-wal"] {
+            let file = format!("{}{suffix}", self.store.display());
+            let bytes = std::fs::read(file).unwrap_or_default();
+            for word in &lost {
+                let found = bytes.windows(word.len()).any(|found| found == word.as_bytes());
+                assert!(!found, "{place}: {word} is in the file{suffix}");
+            }
+        }
+    }
+
+    /// Verifies the store, reads it in a process that has nothing loaded, and looks for files that no
+    /// operation should leave.
+    fn check_all(&self) {
+        let World { runtime, folder, store, families, .. } = self;
+        let recto = runtime.block_on(child::open(store, &Arc::default())).unwrap();
+        assert_sound(runtime, &recto, "");
+        for family in families {
+            let differs = runtime.block_on(difference(&recto, &family.model, &family.prefix));
+            assert_eq!(differs, None);
+        }
+        let known = [store, &families[0].backup, &families[1].backup];
+        for file in std::fs::read_dir(folder.path()).unwrap() {
+            let file = file.unwrap().path();
+            let is_known = |known: &&Path| {
+                let (known, file) = (known.display().to_string(), file.display().to_string());
+                ["", "-wal", "-shm"].iter().any(|suffix| format!("{known}{suffix}") == file)
+            };
+            assert!(known.iter().any(|known| is_known(&known.as_path())), "{}", file.display());
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for family in &mut self.families {
+            if let Some(worker) = family.worker.take() {
+                worker.kill();
+            }
+        }
+    }
+}
+
+fn assert_sound(runtime: &Runtime, recto: &Recto, place: &str) {
+    for (_, report) in runtime.block_on(recto.verify_all(&mut |_, _| {})).unwrap() {
+        assert_eq!(report.faults, Vec::<String>::new(), "{place}");
+    }
+    assert_eq!(runtime.block_on(recto.check()).unwrap(), Vec::<String>::new(), "{place}");
+}
