@@ -76,7 +76,10 @@ fn normalized(body: &str, target: Target) -> Value {
             } else {
                 kind
             };
-            message[content] = json!([{"type": kind, "text": text}]);
+            message[content] = match target {
+                Target::BedrockConverse => json!([{"text": text}]),
+                _ => json!([{"type": kind, "text": text}]),
+            };
         }
         if target == Target::OpenAiResponses && message["role"].is_string() {
             message["type"] = json!("message");
@@ -335,6 +338,12 @@ fn calls_that_were_made_at_once_stay_together_though_each_is_a_message() {
                 "Call\":{\"id\":\"b\"",
                 "Response\":{\"id\":\"a\"",
                 "Response\":{\"id\":\"b\"",
+            ],
+            Target::BedrockConverse => [
+                "toolUse\":{\"toolUseId\":\"a\"",
+                "toolUse\":{\"toolUseId\":\"b\"",
+                "toolResult\":{\"toolUseId\":\"a\"",
+                "toolResult\":{\"toolUseId\":\"b\"",
             ],
             other => panic!("no texts for {other}"),
         }
