@@ -132,7 +132,7 @@ fn tools_that_no_provider_takes_are_refused() {
     }
     let fields = [("tools", "[]")];
     let tools = [Tool::new("a", "")];
-    let options = RenderOptions { fields: &fields, tools: &tools, model: None };
+    let options = RenderOptions { fields: &fields, tools: &tools, ..RenderOptions::default() };
     let error = render(&[Message::user("Hi")], Target::Gemini, &options).unwrap_err();
     assert!(matches!(error, Error::InvalidField { .. }), "{error}");
 }
