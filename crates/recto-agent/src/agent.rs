@@ -426,7 +426,12 @@ impl Agent {
         let fields = self.model.fields();
         let fields: Vec<(&str, &str)> =
             fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let options = RenderOptions { model: Some(self.model.name()), fields: &fields, tools };
+        let options = RenderOptions {
+            model: Some(self.model.name()),
+            fields: &fields,
+            tools,
+            ..RenderOptions::default()
+        };
         Ok(render(messages, self.model.target(), &options)?)
     }
 

@@ -65,7 +65,8 @@ pub(crate) async fn request_of_call(
         None => {
             let tools = conversation.tools_at(call.version).await?;
             let model = Some(call.model.as_str());
-            let options = RenderOptions { model, fields: &fields, tools: &tools };
+            let options =
+                RenderOptions { model, fields: &fields, tools: &tools, ..RenderOptions::default() };
             let rendered = |entries: &[Entry]| {
                 render(entries.iter().map(|entry| &entry.message), target, &options)
             };

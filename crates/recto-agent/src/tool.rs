@@ -203,7 +203,7 @@ pub(crate) fn check(tool: &Tool) -> Result<(), String> {
     let message = Message::user("Hello.");
     for target in Target::ALL {
         let tools = std::slice::from_ref(tool);
-        let options = RenderOptions { model: None, fields: &[], tools };
+        let options = RenderOptions { tools, ..RenderOptions::default() };
         render([&message], target, &options).map_err(|error| error.to_string())?;
     }
     Ok(())

@@ -86,6 +86,11 @@ impl ShowPlan for Plan {
             None => "never pays off".to_owned(),
         };
         field("", pays_off);
+        if self.thinking_blocks > 0 {
+            let blocks = counted(self.thinking_blocks, "thinking block");
+            let tokens = counted(self.thinking_tokens, "token");
+            field("thinking", format!("{blocks}, {tokens}, lost for models that bind thinking"));
+        }
         if let Some(Savings { turns, saved }) = self.over {
             field("", format!("{} over {}", cost_change(-saved), counted(turns, "turn")));
         }

@@ -13,6 +13,7 @@ use recto_core::Counter;
 use serde::Deserialize;
 
 use crate::Error;
+use crate::json::{self, Str};
 
 /// Prices of a model, in US dollars per million tokens.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -138,6 +139,11 @@ pub struct CachePlan {
     pub saved_per_turn: f64,
     /// The point at which the edit pays off.
     pub pays_off: PaysOff,
+    /// Number of thinking blocks that the request before the edit has after the first byte that differs.
+    /// Models that [bind thinking](crate::binds_thinking) to everything before it no longer accept them.
+    pub thinking_blocks: u64,
+    /// Tokens of these blocks.
+    pub thinking_tokens: u64,
 }
 
 impl CachePlan {
@@ -176,6 +182,7 @@ impl CachePlan {
             (cached as f64 * price.cached + new as f64 * rate) / 1e6
         };
         let cached_tokens = kept(shared);
+        let thinking = thinking_after(before, first_difference);
         let unedited = cost(kept(old_tokens), old_tokens);
         let cost_now = cost(cached_tokens, total) - unedited;
         let saved_per_turn = unedited - cost(kept(total), total);
@@ -187,6 +194,8 @@ impl CachePlan {
             cost_now,
             saved_per_turn,
             pays_off: pays_off(cost_now, saved_per_turn),
+            thinking_blocks: thinking.len() as u64,
+            thinking_tokens: thinking.iter().map(|block| counter.count(block)).sum(),
         }
     }
 }
@@ -229,7 +238,12 @@ impl fmt::Display for CachePlan {
             signed(self.cost_now),
             signed(self.saved_per_turn),
             self.pays_off
-        )
+        )?;
+        if self.thinking_blocks == 0 {
+            return Ok(());
+        }
+        let (blocks, tokens) = (self.thinking_blocks, self.thinking_tokens);
+        write!(f, "; {blocks} thinking blocks ({tokens} tokens) lose their prefix")
     }
 }
 
@@ -241,6 +255,25 @@ fn pays_off(cost_now: f64, saved_per_turn: f64) -> PaysOff {
     } else {
         PaysOff::Never
     }
+}
+
+/// The thinking blocks of a request to Anthropic that end after a byte.
+fn thinking_after(request: &str, first_difference: usize) -> Vec<&str> {
+    // Fast path: inside a text, the quotes would be escaped.
+    if memchr::memmem::find(request.as_bytes(), b"thinking\"").is_none() {
+        return Vec::new();
+    }
+    let start = request.as_ptr() as usize + first_difference;
+    let is_thinking = |block: &&str| {
+        let kind = json::get_str(block, "type").map(Str::escaped);
+        matches!(kind, Some("thinking" | "redacted_thinking"))
+            && block.as_ptr() as usize + block.len() > start
+    };
+    let messages = json::get(request, "messages").filter(|list| json::is_list(list));
+    let contents = messages.map(json::items).into_iter().flatten();
+    let contents = contents.filter_map(|message| json::get(message, "content"));
+    let blocks = contents.filter(|content| json::is_list(content)).flat_map(json::items);
+    blocks.filter(is_thinking).collect()
 }
 
 /// Length in bytes of the common prefix of two texts, rounded down to a character boundary.
@@ -303,6 +336,25 @@ mod tests {
     fn a_character_that_differs_in_its_last_byte_is_not_cut() {
         assert_eq!(shared_len("aé", "aè"), 1);
         assert_eq!(shared_len("same", "same"), 4);
+    }
+
+    #[test]
+    fn thinking_behind_an_edit_is_counted() {
+        let thinking = r#"{"type":"thinking","thinking":"I look.","signature":"AAAA"}"#;
+        let request = |text: &str| {
+            format!(
+                r#"{{"messages":[{{"role":"user","content":"{text}"}},{{"role":"assistant","content":[{thinking},{{"type":"text","text":"thinking"}}]}}]}}"#
+            )
+        };
+        let plan = CachePlan::of(&request("a"), &request("b"), &Approx, &price());
+        assert_eq!((plan.thinking_blocks, plan.thinking_tokens), (1, Approx.count(thinking)));
+        let end =
+            format!("; 1 thinking blocks ({} tokens) lose their prefix", plan.thinking_tokens);
+        assert!(plan.to_string().ends_with(&end), "{plan}");
+        // Nothing before the thinking has changed.
+        let longer = request("a").replace("}]}]}", "}]},{}]}");
+        let plan = CachePlan::of(&request("a"), &longer, &Approx, &price());
+        assert_eq!(plan.thinking_blocks, 0);
     }
 
     #[test]

@@ -105,7 +105,7 @@ pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
 pub use render::{
     Evidence, EvidenceKind, Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions,
-    Rendered, Rule, Severity, Target, ToolFinding, render,
+    Rendered, Rule, Severity, Target, ToolFinding, binds_thinking, render,
 };
 pub use replay::{Branch, Replay, Replayed};
 pub use select::{Selection, select_messages, select_messages_of};

@@ -11,7 +11,7 @@ use recto_core::{Delete, Insert, Limits, LogIndex, Message, Position, Request, S
 use crate::json::{self, Str};
 use crate::media;
 use crate::render::{
-    ADDED_MESSAGES, Block, Call, CallResult, Extra, Finding, Plan, RenderOptions, RenderedTools,
+    Block, Call, CallResult, Extra, Finding, KEEPS_MESSAGES, Plan, RenderOptions, RenderedTools,
     ResultContent, SanitizedMessages, Severity, Side, Target, Turn, context, detail,
 };
 use crate::source::Source;
@@ -142,7 +142,7 @@ fn positions(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
 fn changed(plan: &Plan<'_>) -> HashSet<usize> {
     // A placeholder at an end is a message of its own and changes no other.
     let change =
-        |finding: &&Finding| must_change(finding) && !ADDED_MESSAGES.contains(finding.rule);
+        |finding: &&Finding| must_change(finding) && !KEEPS_MESSAGES.contains(finding.rule);
     let findings = plan.findings.iter().filter(change);
     let named = findings.flat_map(|finding| [Some(finding.index), finding.with]);
     let mut changed: HashSet<usize> = named.flatten().collect();

@@ -41,6 +41,14 @@ pub struct Plan {
     pub saved_a_turn: f64,
     /// The number of turns after which the edit has paid off; 0 is at once, `null` is never.
     pub pays_off_after: Option<u64>,
+    /// Number of thinking blocks that the request before the edit has after the first byte that differs.
+    /// Claude Fable 5.1 and later models no longer accept them, because they bind thinking to everything
+    /// before it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub thinking_blocks: u64,
+    /// Tokens of these blocks.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub thinking_tokens: u64,
     /// The savings over a number of turns, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<Savings>,
@@ -102,7 +110,7 @@ fn price<'t>(
         return table.of(model).ok_or_else(|| unknown(model));
     }
     let (family, usual) = match target {
-        Target::Anthropic => ("claude", "claude-sonnet"),
+        Target::Anthropic | Target::BedrockConverse => ("claude", "claude-sonnet"),
         Target::OpenAiChat | Target::OpenAiResponses => ("gpt", "gpt-5"),
         _ => ("gemini", "gemini-2.5-pro"),
     };
@@ -111,6 +119,10 @@ fn price<'t>(
     let found = newest.and_then(|model| table.of(&model)).or_else(|| table.of(usual));
     // The caller's table may have other models.
     found.or_else(|| table.models.first()).ok_or_else(|| unknown(usual))
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Plan {
@@ -125,6 +137,8 @@ impl Plan {
             cost_now: plan.cost_now,
             saved_a_turn: plan.saved_per_turn,
             pays_off_after: plan.pays_off.turns(),
+            thinking_blocks: plan.thinking_blocks,
+            thinking_tokens: plan.thinking_tokens,
             over: None,
             minimum: price.minimum,
         }

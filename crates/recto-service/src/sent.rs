@@ -1,7 +1,10 @@
 //! A view as a provider receives it: the messages and the tools of a version.
 
-use recto::{Conversation, Entry, Message, Tool, Version, Warning};
-use recto_format::{Finding, Format, MessageParts, RenderOptions, Rendered, Target, ToolFinding};
+use recto::{Conversation, Entry, LogIndex, Message, OperationKind, Tool, Version, Warning};
+use recto_format::{
+    Finding, Format, MessageParts, Part, RenderOptions, Rendered, Target, ToolFinding,
+    binds_thinking,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +22,9 @@ pub struct Sent {
     pub entries: Vec<Entry>,
     /// The tools that are sent.
     pub tools: Vec<Tool>,
+    /// Positions, among the entries that are sent, of messages with thinking that an edit of earlier
+    /// messages has followed.
+    pub edited_before: Vec<usize>,
 }
 
 /// A finding: content that a provider would reject, and how rendering repairs it.
@@ -55,7 +61,8 @@ impl Sent {
     pub async fn at(conversation: &Conversation, version: Version) -> Result<Sent, recto::Error> {
         let entries = conversation.messages_to_send(version).await?;
         let tools = conversation.tools_at(version).await?;
-        Ok(Sent { version, entries, tools })
+        let edited_before = edited_before(conversation, version, &entries).await?;
+        Ok(Sent { version, entries, tools, edited_before })
     }
 
     /// The messages in order.
@@ -63,7 +70,7 @@ impl Sent {
         self.entries.iter().map(|entry| &entry.message)
     }
 
-    /// The request for a provider. It has a field with the model, except for Gemini, where the model is
+    /// The request for a provider. It has a field with the model, except for Gemini and Bedrock, where the model is
     /// part of the URL.
     pub fn render(
         &self,
@@ -71,17 +78,29 @@ impl Sent {
         model: Option<&str>,
         fields: &[(&str, &str)],
     ) -> Result<Rendered, recto_format::Error> {
-        let named = model.filter(|_| target != Target::Gemini);
+        let is_in_url = matches!(target, Target::Gemini | Target::BedrockConverse);
+        let named = model.filter(|_| !is_in_url);
         let named = named.map(|model| Value::from(model).to_string());
         let named = named.as_deref().map(|model| ("model", model));
         let fields: Vec<(&str, &str)> = named.into_iter().chain(fields.iter().copied()).collect();
-        let options = RenderOptions { model, fields: &fields, tools: &self.tools };
+        let options = RenderOptions {
+            model,
+            fields: &fields,
+            tools: &self.tools,
+            edited_before: &self.edited_before,
+            ..RenderOptions::default()
+        };
         recto_format::render(self.messages(), target, &options)
     }
 
     /// Finds what the provider would reject.
     pub fn lint(&self, target: Target, model: Option<&str>) -> Vec<Finding> {
-        let options = RenderOptions { model, tools: &self.tools, ..RenderOptions::default() };
+        let options = RenderOptions {
+            model,
+            tools: &self.tools,
+            edited_before: &self.edited_before,
+            ..RenderOptions::default()
+        };
         recto_format::lint(self.messages(), target, &options)
     }
 
@@ -124,6 +143,60 @@ impl Sent {
     }
 }
 
+/// Positions of the messages with thinking of models that bind it to everything before it, if an edit
+/// changed the messages before them later.
+async fn edited_before(
+    conversation: &Conversation,
+    version: Version,
+    entries: &[Entry],
+) -> Result<Vec<usize>, recto::Error> {
+    let is_bound = |(position, entry): (usize, &Entry)| {
+        has_bound_thinking(&entry.message).then_some((position, entry.index))
+    };
+    let mut waiting: Vec<(usize, LogIndex)> =
+        entries.iter().enumerate().filter_map(is_bound).collect();
+    let mut edited = Vec::new();
+    let mut later = version;
+    // From the newest version to the first that has none of these messages.
+    while let (Some(before), false) = (later.0.checked_sub(1).map(Version), waiting.is_empty()) {
+        let operation = conversation.version_info(later).await?.operation;
+        let log = conversation.version_info(before).await?.log;
+        waiting.retain(|(_, index)| (index.0 as usize) < log);
+        if operation != OperationKind::Append && !waiting.is_empty() {
+            let diff = conversation.diff(before, later).await?;
+            let hidden = diff.hidden.indices.first().copied();
+            let is_new = |entry: &Entry| {
+                diff.shown.indices.contains(&entry.index)
+                    || diff.moved.indices.contains(&entry.index)
+            };
+            let first_new = entries.iter().position(is_new);
+            waiting.retain(|&(position, index)| {
+                let is_changed = hidden.is_some_and(|hidden| hidden < index)
+                    || first_new.is_some_and(|first| first < position);
+                if is_changed {
+                    edited.push(position);
+                }
+                !is_changed
+            });
+        }
+        later = before;
+    }
+    edited.sort_unstable();
+    Ok(edited)
+}
+
+/// True for a message with thinking by a model that binds it to everything before it.
+fn has_bound_thinking(message: &Message) -> bool {
+    let parts = MessageParts::of(message);
+    let model = parts.source.and_then(|source| source.model);
+    model.is_some_and(|model| binds_thinking(&model.text()))
+        && parts.parts.iter().any(|part| match part {
+            Part::Thinking { .. } => true,
+            Part::Other { kind, .. } => kind.text() == "redacted_thinking",
+            _ => false,
+        })
+}
+
 /// The format that the newest message with a source was imported from, else Recto's own.
 pub fn source_format<'m>(messages: impl DoubleEndedIterator<Item = &'m Message>) -> Format {
     let of = |message: &Message| {
@@ -142,6 +215,7 @@ fn target_of(message: &Message) -> Option<Target> {
         ("openai-chat" | "chatgpt", _) | (_, "openai") => Some(Target::OpenAiChat),
         ("anthropic" | "claude-code", _) | (_, "anthropic") => Some(Target::Anthropic),
         ("gemini", _) | (_, "google") => Some(Target::Gemini),
+        ("bedrock-converse", _) | (_, "bedrock") => Some(Target::BedrockConverse),
         _ => None,
     }
 }

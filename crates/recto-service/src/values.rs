@@ -175,7 +175,7 @@ macro_rules! named {
 }
 
 named! {
-    /// A provider: `anthropic`, `openai-chat`, `openai-responses` or `gemini`.
+    /// A provider: `anthropic`, `openai-chat`, `openai-responses`, `gemini` or `bedrock-converse`.
     Provider(Target), "provider", Target::ALL
 }
 named! {

@@ -13,6 +13,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 pub mod anthropic;
+pub mod bedrock_converse;
 pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -29,12 +30,19 @@ pub enum Provider {
     Anthropic,
     /// Google's Gemini, `generateContent`.
     Gemini,
+    /// Amazon Bedrock's Converse.
+    BedrockConverse,
 }
 
 impl Provider {
     /// All providers.
-    pub const ALL: [Self; 4] =
-        [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini];
+    pub const ALL: [Self; 5] = [
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::BedrockConverse,
+    ];
 
     /// Checks a request. The error is the first rule that it breaks.
     pub fn check(self, request: &Value) -> Result<(), Violation> {
@@ -43,6 +51,7 @@ impl Provider {
             Self::OpenAiResponses => openai_responses::check(request),
             Self::Anthropic => anthropic::check(request),
             Self::Gemini => gemini::check(request),
+            Self::BedrockConverse => bedrock_converse::check(request),
         }
     }
 
@@ -54,6 +63,7 @@ impl Provider {
             Self::OpenAiResponses => openai_responses::RULES,
             Self::Anthropic => anthropic::RULES,
             Self::Gemini => gemini::RULES,
+            Self::BedrockConverse => bedrock_converse::RULES,
         }
     }
 
@@ -65,6 +75,7 @@ impl Provider {
             Self::OpenAiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
             Self::Gemini => "gemini",
+            Self::BedrockConverse => "bedrock-converse",
         }
     }
 }

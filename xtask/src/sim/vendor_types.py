@@ -8,6 +8,9 @@ import json
 import sys
 from collections import Counter
 
+import botocore.loaders
+import botocore.model
+import botocore.validate
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from google.genai import types as gemini
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
@@ -42,11 +45,33 @@ def check_gemini(body):
         gemini.Tool.model_validate(tool)
 
 
+class ShapeError(Exception):
+    """A request that the model of an AWS service rejects."""
+
+    def errors(self):
+        return [{"loc": [], "msg": str(self)}]
+
+
+def converse():
+    """A check by the model of the Bedrock service in botocore."""
+    described = botocore.loaders.Loader().load_service_model("bedrock-runtime", "service-2")
+    service = botocore.model.ServiceModel(described)
+    shape = service.operation_model("Converse").input_shape
+
+    def check(body):
+        report = botocore.validate.ParamValidator().validate({"modelId": "m", **body}, shape)
+        if report.has_errors():
+            raise ShapeError(report.generate_report())
+
+    return check
+
+
 CHECKS = {
     "anthropic": typed(MessageCreateParamsNonStreaming, {"model": "m", "max_tokens": 1}),
     "openai-chat": typed(CompletionCreateParamsNonStreaming, {"model": "m"}),
     "openai-responses": typed(ResponseCreateParamsNonStreaming, {"model": "m"}),
     "gemini": check_gemini,
+    "bedrock-converse": converse(),
 }
 
 
@@ -58,7 +83,7 @@ def main():
             counts[request["target"]] += 1
             try:
                 CHECKS[request["target"]](request["body"])
-            except ValidationError as error:
+            except (ValidationError, ShapeError) as error:
                 rejected.append((request, error))
     print(", ".join(f"{count} {target}" for target, count in sorted(counts.items())), end="")
     print(f": {len(rejected)} rejected")

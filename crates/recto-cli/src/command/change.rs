@@ -173,7 +173,8 @@ pub(crate) fn preview_change(
             let tools = tools.unwrap_or_else(|| before.tools.clone());
             let mut entries = view_after(&outcome, &before, &added, &named)?;
             entries.retain(|entry| descriptions.binary_search(&entry.index).is_err());
-            let after = Sent { version: outcome.version, entries, tools };
+            let after =
+                Sent { version: outcome.version, entries, tools, edited_before: Vec::new() };
             let counter = session.recto.wait(named.handle.inner().settings())?.counter;
             Some(plan.compare(&before, &after, &counter, context)?)
         }

@@ -53,6 +53,7 @@ impl Lint {
             let options = RenderOptions {
                 model: model.as_deref(),
                 tools: &sent.tools,
+                edited_before: &sent.edited_before,
                 ..RenderOptions::default()
             };
             let entries = sent.entries.iter().map(|entry| (entry.index, &entry.message));

@@ -9,42 +9,97 @@ use recto_format::{Error, RenderOptions, Target, render};
 use serde_json::{Value, json};
 use testkit::provider::Provider;
 
-use super::history_fields;
+use super::{Recorded, history_fields};
 
 /// Shapes of requests: what each message consists of, and which messages follow each other.
 #[derive(Default)]
 pub(crate) struct Shapes {
+    /// The shapes that a model of the provider accepted.
     accepted: BTreeSet<String>,
+    /// The shapes that each model accepted.
+    accepted_by_model: BTreeSet<(String, String)>,
+    /// The shapes of refused requests whose error text does not name a message.
     refused: BTreeSet<String>,
+    /// The shapes of the messages that error texts name, for the model that refused them.
+    refused_by_model: BTreeSet<(String, String)>,
 }
 
 impl Shapes {
-    pub(crate) fn add(&mut self, request: &Value, target: Target, is_accepted: bool) {
-        let set = if is_accepted { &mut self.accepted } else { &mut self.refused };
-        set.extend(shapes_of(request, target));
+    pub(crate) fn add_accepted(&mut self, request: &Value, target: Target) {
+        let model = model_of(request);
+        for shape in shapes_of(request, target, |_| true) {
+            self.accepted_by_model.insert((model.clone(), shape.clone()));
+            self.accepted.insert(shape);
+        }
     }
 
-    /// A shape of the request that occurs only among refused requests.
+    /// Adds a request that was refused with status 400: other codes are about keys, models and limits.
+    pub(crate) fn add_refused(&mut self, request: &Value, target: Target, recorded: &Recorded) {
+        if recorded.status != 400 {
+            return;
+        }
+        let model = model_of(request);
+        match position_in(&recorded.response) {
+            Some(named) => {
+                let shapes = shapes_of(request, target, |at| at == named);
+                self.refused_by_model
+                    .extend(shapes.into_iter().map(|shape| (model.clone(), shape)));
+            }
+            None => self.refused.extend(shapes_of(request, target, |_| true)),
+        }
+    }
+
+    /// A shape of the request that occurs only among refused requests: the model refused it, and the
+    /// error text was about it; or it was in a refused request, and no model accepted it.
     fn only_refused(&self, request: &Value, target: Target) -> Option<String> {
-        let is_bad =
-            |shape: &String| self.refused.contains(shape) && !self.accepted.contains(shape);
-        shapes_of(request, target).into_iter().find(is_bad)
+        let model = model_of(request);
+        let is_bad = |shape: &String| {
+            let of_model = (model.clone(), shape.clone());
+            self.refused.contains(shape) && !self.accepted.contains(shape)
+                || self.refused_by_model.contains(&of_model)
+                    && !self.accepted_by_model.contains(&of_model)
+        };
+        shapes_of(request, target, |_| true).into_iter().find(is_bad)
     }
 }
 
-/// The shape of each message and of each pair of consecutive messages.
-fn shapes_of(request: &Value, target: Target) -> Vec<String> {
+fn model_of(request: &Value) -> String {
+    request["model"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The position of the message that an error text names: `messages[3]`, `input[4].content[0]` or
+/// `messages.2.content.1`.
+fn position_in(error: &str) -> Option<usize> {
+    ["messages", "input", "contents"].iter().find_map(|list| {
+        error.match_indices(list).find_map(|(at, _)| {
+            let rest = error[at + list.len()..].strip_prefix(['[', '.'])?;
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..digits].parse().ok()
+        })
+    })
+}
+
+/// The shapes of the messages whose position is of interest: of each message, of each pair of
+/// consecutive messages, and of the first and the last message.
+fn shapes_of(request: &Value, target: Target, is_wanted: impl Fn(usize) -> bool) -> Vec<String> {
     let (_, list) = history_fields(target);
     let messages = request[list].as_array().map(Vec::as_slice).unwrap_or_default();
-    // Models accept different parts, so the shape includes the model.
-    let model = request["model"].as_str().unwrap_or_default();
-    let shape = |message: &Value| format!("{model} {}", shape_of(message));
-    let single: Vec<String> = messages.iter().map(shape).collect();
-    let pairs = single.windows(2).map(|pair| pair.join(" → "));
-    let ends = [("first ", single.first()), ("last ", single.last())];
-    let ends =
-        ends.into_iter().filter_map(|(end, shape)| shape.map(|shape| format!("{end}{shape}")));
-    pairs.chain(ends).chain(single.iter().cloned()).collect()
+    let all: Vec<String> = messages.iter().map(shape_of).collect();
+    let last = all.len().saturating_sub(1);
+    let mut shapes = Vec::new();
+    for (at, shape) in all.iter().enumerate().filter(|(at, _)| is_wanted(*at)) {
+        shapes.push(shape.clone());
+        if at == 0 {
+            shapes.push(format!("first {shape}"));
+        }
+        if at == last {
+            shapes.push(format!("last {shape}"));
+        }
+        if let Some(next) = all.get(at + 1) {
+            shapes.push(format!("{shape} → {next}"));
+        }
+    }
+    shapes
 }
 
 /// A request whose consecutive messages of one role are joined, as Anthropic and Google do.

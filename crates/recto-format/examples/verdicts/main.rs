@@ -40,10 +40,11 @@ const KINDS: &[(&str, Format, Target)] = &[
     ("openai-chat", Format::OpenAiChat, Target::OpenAiChat),
     ("openai-responses", Format::OpenAiResponses, Target::OpenAiResponses),
     ("gemini", Format::Gemini, Target::Gemini),
+    ("bedrock-converse", Format::BedrockConverse, Target::BedrockConverse),
 ];
 
 /// Number of random edits of all accepted requests together.
-const EDITS: usize = 100_000;
+const EDITS: usize = 120_000;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -67,7 +68,11 @@ fn main() -> Result<()> {
                 format!("{kind}/{verdict}/{}", file.file_name().unwrap_or_default().display());
             let body = std::fs::read_to_string(&file)?;
             if let Ok(request) = serde_json::from_str(&body) {
-                shapes.add(&request, target, is_ok(verdict));
+                match index.get(&name).filter(|_| !is_ok(verdict)) {
+                    Some(recorded) => shapes.add_refused(&request, target, recorded),
+                    None if is_ok(verdict) => shapes.add_accepted(&request, target),
+                    None => {}
+                }
             }
             bodies.push((verdict, name, body));
         }
@@ -148,6 +153,7 @@ impl fmt::Display for Verdict {
 /// A line of the index.
 struct Recorded {
     uri: String,
+    status: u64,
     response: String,
 }
 
@@ -159,7 +165,9 @@ impl Index {
         for line in std::fs::read_to_string(path).unwrap_or_default().lines() {
             let line: Value = serde_json::from_str(line)?;
             let text = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
-            lines.insert(text("file"), Recorded { uri: text("uri"), response: text("response") });
+            let status = line["status"].as_u64().unwrap_or_default();
+            let recorded = Recorded { uri: text("uri"), status, response: text("response") };
+            lines.insert(text("file"), recorded);
         }
         Ok(Index(lines))
     }
@@ -239,12 +247,17 @@ impl Judged {
     }
 }
 
-/// The model that a request names, in its body or in its address (`…/models/NAME:generateContent`).
+/// The model that a request names, in its body or in its address (`…/models/NAME:generateContent` or
+/// `…/model/NAME/converse`).
 fn model_of(request: &Value, recorded: Option<&Recorded>) -> Option<String> {
     if let Some(model) = request["model"].as_str() {
         return Some(model.to_owned());
     }
-    let (_, rest) = recorded?.uri.split_once("/models/")?;
+    let uri = recorded?.uri.replace("%3A", ":");
+    if let Some((_, rest)) = uri.split_once("/model/") {
+        return rest.split('/').next().map(str::to_owned);
+    }
+    let (_, rest) = uri.split_once("/models/")?;
     let end = rest.find([':', '/', '?']).unwrap_or(rest.len());
     Some(rest[..end].to_owned())
 }
@@ -260,7 +273,7 @@ fn other_fields(body: &str, target: Target) -> Result<BTreeMap<String, &RawValue
 /// The fields for system texts, and the field with the list of messages.
 fn history_fields(target: Target) -> (&'static [&'static str], &'static str) {
     match target {
-        Target::Anthropic => (&["system"], "messages"),
+        Target::Anthropic | Target::BedrockConverse => (&["system"], "messages"),
         Target::OpenAiResponses => (&["instructions"], "input"),
         Target::Gemini => (&["systemInstruction", "system_instruction"], "contents"),
         _ => (&[], "messages"),

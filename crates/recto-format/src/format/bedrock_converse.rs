@@ -26,7 +26,7 @@ pub(super) struct BedrockConverse;
 /// Name of the provider in `metadata.source.provider`.
 const PROVIDER: &str = "bedrock";
 /// Start of the type of a part that only Bedrock understands.
-const PREFIX: &str = "bedrock_";
+pub(crate) const PREFIX: &str = "bedrock_";
 /// The keys of blocks. A block has one of them and no type.
 const BLOCKS: [&str; 9] = [
     "text",
@@ -352,7 +352,7 @@ fn write_part(part: &Part<'_>, out: &mut String, warnings: &mut Vec<String>) -> 
 }
 
 /// The name of the block and of the form of a media type.
-fn block_of(media_type: &str) -> Option<(&'static str, &'static str)> {
+pub(crate) fn block_of(media_type: &str) -> Option<(&'static str, &'static str)> {
     Some(match media_type {
         "application/pdf" => ("document", "pdf"),
         "text/plain" => ("document", "txt"),

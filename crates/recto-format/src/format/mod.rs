@@ -14,7 +14,7 @@
 //! 3. Add files of the format to `tests/it`.
 
 mod anthropic;
-mod bedrock_converse;
+pub(crate) mod bedrock_converse;
 mod chatgpt;
 mod claude_code;
 mod claude_stream;

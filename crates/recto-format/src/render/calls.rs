@@ -94,15 +94,21 @@ impl<'a> Planner<'a, '_> {
         };
         let content = match content.map(Str::of) {
             None => ResultContent::String(Cow::Borrowed("")),
+            // Bedrock rejects a blank text also in a result.
+            Some(Some(text))
+                if text.is_blank() && self.dialect.target == Target::BedrockConverse =>
+            {
+                ResultContent::String(Cow::Borrowed(""))
+            }
             Some(Some(text)) => ResultContent::String(Cow::Borrowed(text.escaped())),
             Some(None) => {
                 let (mut kept, mut moved) = (Vec::new(), false);
-                let errors_are_text = is_error && self.dialect.target == Target::Anthropic;
+                let errors_are_text = is_error && self.dialect.requires_thinking_first;
                 for block in self.convert_result_content(at, content, !is_error) {
                     match &block {
                         Block::ProviderPart { .. } if errors_are_text => {
                             let message = "a part other than text in an error";
-                            self.report(&rule::PARTS_FOR_THEIR_MAKER, at, message);
+                            self.report(&rule::PARTS_OF_THE_PROVIDER, at, message);
                         }
                         Block::Media { media, .. } => {
                             if (self.dialect.media_in_results)(media) && !errors_are_text {
@@ -126,7 +132,7 @@ impl<'a> Planner<'a, '_> {
             }
         };
         let is_empty = matches!(&content, ResultContent::String(text) if text.is_empty());
-        let content = match is_error && is_empty && self.dialect.target == Target::Anthropic {
+        let content = match is_error && is_empty && self.dialect.requires_thinking_first {
             true => {
                 self.report(&rule::ERRORS_SAY_SOMETHING, at, "an error without a text");
                 ResultContent::String(Cow::Borrowed(NO_RESULT))
@@ -156,6 +162,10 @@ impl<'a> Planner<'a, '_> {
     ) -> Vec<Block<'a>> {
         let mut blocks = Vec::new();
         for part in flat(content) {
+            let replaced = match part {
+                Part::Other { kind, json } => self.replaced_part(at, kind, json),
+                _ => None,
+            };
             match &part {
                 Part::Text { text, .. } => {
                     blocks.extend(self.convert_text(Side::User, at, *text, &part))
@@ -169,13 +179,14 @@ impl<'a> Planner<'a, '_> {
                     self.report(&rule::THINKING_FOR_ITS_MAKER, at, "thinking inside a result");
                 }
                 Part::Other { kind, json } => match refusal(&part) {
+                    None if replaced.is_some() => blocks.extend(replaced),
                     Some(text) if self.has_text(text) => blocks.push(Block::text(text.escaped())),
                     None if self.accepts_provider_part(at, &kind.text(), json, is_result) => {
                         blocks.push(Block::ProviderPart { kind: *kind, json: Cow::Borrowed(json) });
                     }
                     _ => {
                         let message = format!("a part of type {:?} inside a result", kind.text());
-                        self.report(&rule::PARTS_FOR_THEIR_MAKER, at, message);
+                        self.report(&rule::PARTS_OF_THE_PROVIDER, at, message);
                     }
                 },
             }

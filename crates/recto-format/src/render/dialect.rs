@@ -13,6 +13,8 @@ pub(crate) struct Dialect {
     pub(crate) provider: &'static str,
     /// True if the first message is from the user, and user and assistant alternate.
     pub(crate) requires_alternation: bool,
+    /// True if a turn of the assistant with thinking starts with it and does not end with it.
+    pub(crate) requires_thinking_first: bool,
     pub(crate) ids: IdentifierRules,
     pub(crate) names: IdentifierRules,
     pub(crate) input_is_object: bool,
@@ -72,6 +74,7 @@ impl Target {
             Target::OpenAiResponses => &OPENAI_RESPONSES,
             Target::Anthropic => &ANTHROPIC,
             Target::Gemini => &GEMINI,
+            Target::BedrockConverse => &BEDROCK_CONVERSE,
         }
     }
 }
@@ -83,6 +86,7 @@ static OPENAI_CHAT: Dialect = Dialect {
     target: Target::OpenAiChat,
     provider: "openai",
     requires_alternation: false,
+    requires_thinking_first: false,
     ids: IdentifierRules { max_len: 40, extra_chars: None, starts_with_letter: false },
     names: PLAIN_NAME,
     input_is_object: false,
@@ -107,6 +111,7 @@ static OPENAI_RESPONSES: Dialect = Dialect {
     target: Target::OpenAiResponses,
     provider: "openai",
     requires_alternation: false,
+    requires_thinking_first: false,
     ids: IdentifierRules { max_len: 64, extra_chars: None, starts_with_letter: false },
     names: PLAIN_NAME,
     input_is_object: false,
@@ -139,6 +144,7 @@ static ANTHROPIC: Dialect = Dialect {
     target: Target::Anthropic,
     provider: "anthropic",
     requires_alternation: true,
+    requires_thinking_first: true,
     ids: IdentifierRules { max_len: 128, extra_chars: Some("_-"), starts_with_letter: false },
     names: IdentifierRules { max_len: 128, extra_chars: Some("_-"), starts_with_letter: false },
     input_is_object: true,
@@ -161,6 +167,7 @@ static GEMINI: Dialect = Dialect {
     target: Target::Gemini,
     provider: "google",
     requires_alternation: true,
+    requires_thinking_first: false,
     ids: IdentifierRules { max_len: usize::MAX, extra_chars: None, starts_with_letter: false },
     names: IdentifierRules { max_len: 64, extra_chars: Some("_.:-"), starts_with_letter: true },
     input_is_object: true,
@@ -182,6 +189,27 @@ static GEMINI: Dialect = Dialect {
     media_in_results: |_| false,
     provider_parts: super::gemini::is_provider_part,
     provider_parts_in_results: |_| false,
+};
+
+static BEDROCK_CONVERSE: Dialect = Dialect {
+    target: Target::BedrockConverse,
+    provider: "bedrock",
+    requires_alternation: true,
+    requires_thinking_first: true,
+    ids: PLAIN_NAME,
+    names: PLAIN_NAME,
+    input_is_object: true,
+    accepts_empty_text: false,
+    has_refusals: false,
+    has_custom_calls: false,
+    supports_names: false,
+    has_error_flag: true,
+    rejected_in_schemas: &["anyOf", "oneOf", "allOf"],
+    thinking: Thinking::Signed,
+    media_from_user: super::bedrock_converse::accepts_media,
+    media_in_results: super::bedrock_converse::accepts_media,
+    provider_parts: super::bedrock_converse::is_provider_part,
+    provider_parts_in_results: super::bedrock_converse::is_part_of_result,
 };
 
 /// Image types that OpenAI and Anthropic accept.

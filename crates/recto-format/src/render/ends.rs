@@ -5,12 +5,19 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::plan::Planner;
 use super::rule;
+use super::tools::tools_field;
 use super::turn::{Block, Side, Turn};
-use super::{NO_MESSAGE, Target, models};
+use super::{NO_MESSAGE, models, openai_responses};
 use crate::json::{self, Str};
 
 /// The signature that Google documents for calls that its model did not make.
 pub(super) const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// True if thinking at the start of the second turn would be inside the turn that a provider joins of both.
+fn hides_thinking(first: &Turn<'_>, second: &Turn<'_>) -> bool {
+    let is_joined = first.side == Side::Assistant && !first.has_calls();
+    is_joined && second.starts_with_thinking() && !first.starts_with_thinking()
+}
 
 impl<'a> Planner<'a, '_> {
     /// Merges consecutive turns of one role.
@@ -25,6 +32,7 @@ impl<'a> Planner<'a, '_> {
                         && !before.has_calls()
                         && before.original.is_none()
                         && turn.original.is_none()
+                        && !(self.dialect.requires_thinking_first && hides_thinking(before, &turn))
                 })
             };
             if !continues(&merged) {
@@ -48,11 +56,11 @@ impl<'a> Planner<'a, '_> {
         self.turns = merged;
     }
 
-    /// Applies Anthropic's rules to the last turn if it is the assistant's: no unpaired server call, and
+    /// Applies the rules for Claude to the last turn if it is the assistant's: no unpaired server call, and
     /// no thinking at its end.
     fn end_assistant(&mut self, turns: &mut Vec<Turn<'a>>) {
         self.unstable_block = None;
-        if self.dialect.target != Target::Anthropic {
+        if !self.dialect.requires_thinking_first {
             return;
         }
         let is_converted =
@@ -118,9 +126,105 @@ impl<'a> Planner<'a, '_> {
         unpaired.first().copied()
     }
 
+    /// Adds a placeholder of the user between two turns of the assistant if the provider would join them
+    /// into one that has thinking and does not start with it.
+    fn separate_thinking(&mut self) {
+        let turns = std::mem::take(&mut self.turns);
+        for turn in turns {
+            let is_hidden = self.turns.last().is_some_and(|before| hides_thinking(before, &turn));
+            if is_hidden && turn.side == Side::Assistant {
+                let at = turn.from.first().copied().unwrap_or(0);
+                let message = "another message of the assistant precedes its thinking";
+                self.report(&rule::THINKING_FIRST, at, message);
+                self.turns.push(Turn::placeholder(NO_MESSAGE));
+            }
+            self.turns.push(turn);
+        }
+    }
+
+    /// With `thinking` enabled, the turn with the last calls starts with thinking. Without it, the request
+    /// cannot enable thinking.
+    fn check_last_calls(&mut self) {
+        let thinking = self.field("thinking").and_then(|thinking| json::get_str(thinking, "type"));
+        if !thinking.is_some_and(|kind| kind.is("enabled")) {
+            return;
+        }
+        // Texts of the user may follow the results in the same message.
+        let is_users = |turn: &&Turn<'a>| turn.side == Side::User && !turn.from.is_empty();
+        let end = self.turns.len() - self.turns.iter().rev().take_while(is_users).count();
+        let Some(last) = self.turns[..end].last().filter(|turn| turn.has_calls()) else { return };
+        let at = last.from.last().copied().unwrap_or(0);
+        let joins = |turn: &&Turn<'a>| turn.side == Side::Assistant && !turn.has_calls();
+        let before = self.turns[..end - 1].iter().rev().take_while(joins).count();
+        if !self.turns[end - 1 - before].starts_with_thinking() {
+            let message = "thinking is enabled, and the turn with the last calls has none";
+            self.report(&rule::THINKING_OF_THE_LAST_CALLS, at, message);
+            self.disables_thinking = true;
+        }
+    }
+
     pub(super) fn finish_anthropic(&mut self) {
         self.align_citations();
         self.limit_cache_marks();
+        self.separate_thinking();
+        self.check_last_calls();
+        self.finish_last_message();
+    }
+
+    /// Applies Bedrock's rules: messages alternate strictly, and calls have tools.
+    pub(super) fn finish_bedrock(&mut self) {
+        self.separate_thinking();
+        self.finish_last_message();
+        let first = self.turns.iter().position(|turn| turn.side != Side::System);
+        if let Some(first) = first.filter(|&first| {
+            let turn = &self.turns[first];
+            turn.side == Side::Assistant && turn.original.is_none()
+        }) {
+            self.add_first_message(first);
+        }
+        self.describe_called_tools();
+        self.join_originals();
+    }
+
+    /// Lists the called tools if the request describes none.
+    fn describe_called_tools(&mut self) {
+        if self.field(tools_field(self.dialect.target)).is_some() {
+            return;
+        }
+        let (mut names, mut first): (Vec<String>, _) = (Vec::new(), None);
+        for call in self.turns.iter().flat_map(Turn::calls) {
+            first = first.or(Some(call.at));
+            if !names.iter().any(|name| *name == call.name) {
+                names.push(call.name.clone().into_owned());
+            }
+        }
+        self.undescribed_tools = names;
+        if let Some(at) = first {
+            let message = "the request has calls and describes no tools";
+            self.report(&rule::CALLS_HAVE_TOOLS, at, message);
+        }
+    }
+
+    /// Refuses the originals beside another message of the same role, with which they have to be joined.
+    fn join_originals(&mut self) {
+        let mut last: Option<(Side, Option<usize>)> = None;
+        for turn in self.turns.iter().filter(|turn| !turn.is_in_system_field()) {
+            let original = turn.original.is_some().then(|| turn.from[0]);
+            let side = if turn.side == Side::Assistant { Side::Assistant } else { Side::User };
+            if let Some((before, original_before)) = last
+                && before == side
+            {
+                self.refused_originals.extend([original_before, original].into_iter().flatten());
+            }
+            // The results of converted calls are a message of the user.
+            let has_results = original.is_none() && turn.has_calls();
+            last = Some(if has_results { (Side::User, None) } else { (side, original) });
+        }
+    }
+
+    /// A last message of the assistant is followed by a placeholder of the user, or does not end with
+    /// white space.
+    fn finish_last_message(&mut self) {
         let is_assistants = |turn: &&Turn<'a>| turn.side == Side::Assistant && !turn.has_calls();
         if let Some(turn) = self.turns.last().filter(is_assistants)
             && self.requires_user_last()
@@ -148,15 +252,17 @@ impl<'a> Planner<'a, '_> {
 
     /// True if the model rejects a request whose last message is the assistant's.
     fn requires_user_last(&self) -> bool {
-        let field = |key: &str| {
-            let given = self.options.fields.iter().find(|(name, _)| *name == key);
-            given.map(|(_, value)| *value)
-        };
-        let named = field("model").and_then(Str::of).map(Str::text);
+        let named = self.field("model").and_then(Str::of).map(Str::text);
         let model = self.options.model.or(named.as_deref());
-        let thinking = field("thinking").and_then(|thinking| json::get_str(thinking, "type"));
+        let thinking = self.field("thinking").and_then(|thinking| json::get_str(thinking, "type"));
         model.is_some_and(models::requires_user_last)
             || thinking.is_some_and(|kind| !kind.is("disabled"))
+    }
+
+    /// The value of a field of the request.
+    fn field(&self, key: &str) -> Option<&str> {
+        let given = self.options.fields.iter().find(|(name, _)| *name == key);
+        given.map(|(_, value)| *value)
     }
 
     /// Omits reasoning that the output of the model does not follow, as Responses requires. OpenAI compares
@@ -170,6 +276,15 @@ impl<'a> Planner<'a, '_> {
             // Results of calls follow the turn.
             output_follows &= turn.side == Side::Assistant && !turn.has_calls();
             let Some(&at) = turn.from.first() else { continue };
+            if let Some(original) = &turn.original {
+                if !turn.blocks.iter().any(is_reasoning) {
+                    output_follows = turn.side == Side::Assistant
+                        && openai_responses::is_output(&original.text, compares_ids);
+                } else if !output_follows {
+                    self.refused_originals.push(at);
+                }
+                continue;
+            }
             for number in (0..turn.blocks.len()).rev() {
                 let block = &turn.blocks[number];
                 if !is_reasoning(block) {
@@ -243,10 +358,15 @@ impl<'a> Planner<'a, '_> {
         self.sign_first_calls();
         let first = self.turns.iter().position(|turn| turn.side != Side::System);
         if let Some(first) = first.filter(|&first| self.turns[first].side == Side::Assistant) {
-            let at = self.turns[first].from.first().copied().unwrap_or(0);
-            self.report(&rule::FIRST_FROM_THE_USER, at, "the first message is from the assistant");
-            self.turns.insert(first, Turn::placeholder(NO_MESSAGE));
+            self.add_first_message(first);
         }
+    }
+
+    /// Adds a placeholder of the user before the turn with this index.
+    fn add_first_message(&mut self, first: usize) {
+        let at = self.turns[first].from.first().copied().unwrap_or(0);
+        self.report(&rule::FIRST_FROM_THE_USER, at, "the first message is from the assistant");
+        self.turns.insert(first, Turn::placeholder(NO_MESSAGE));
     }
 
     /// Signs the first call of each turn, as Gemini 3 requires.

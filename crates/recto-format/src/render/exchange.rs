@@ -14,7 +14,7 @@ use crate::parts::{MessageParts, Part};
 pub(super) type PartPosition = (usize, usize);
 
 /// The pairs of calls and results of a view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Exchanges {
     results: HashMap<PartPosition, PartPosition>,
     calls: HashMap<PartPosition, PartPosition>,

@@ -19,6 +19,7 @@
 
 mod alternating;
 mod anthropic;
+mod bedrock_converse;
 mod cache_marks;
 mod calls;
 mod citations;
@@ -46,7 +47,8 @@ use crate::Error;
 use crate::json;
 use crate::parts::MessageParts;
 
-pub(crate) use rule::ADDED_MESSAGES;
+pub use models::binds_thinking;
+pub(crate) use rule::KEEPS_MESSAGES;
 pub use rule::{Evidence, EvidenceKind, Finding, RULES, Rule, Severity};
 pub use tools::{RenamedTool, ToolFinding};
 
@@ -74,12 +76,19 @@ pub enum Target {
     Anthropic,
     /// Google's Gemini API.
     Gemini,
+    /// Amazon Bedrock's Converse API.
+    BedrockConverse,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Target; 4] =
-        [Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic, Target::Gemini];
+    pub const ALL: [Target; 5] = [
+        Target::OpenAiChat,
+        Target::OpenAiResponses,
+        Target::Anthropic,
+        Target::Gemini,
+        Target::BedrockConverse,
+    ];
 
     /// Name of the target on command lines and in requests.
     pub fn name(self) -> &'static str {
@@ -88,6 +97,7 @@ impl Target {
             Target::OpenAiResponses => "openai-responses",
             Target::Anthropic => "anthropic",
             Target::Gemini => "gemini",
+            Target::BedrockConverse => "bedrock-converse",
         }
     }
 
@@ -96,8 +106,8 @@ impl Target {
         Target::ALL.into_iter().find(|target| target.name() == name)
     }
 
-    /// The provider behind the interface, as in `metadata.source.provider`: `openai`, `anthropic` or
-    /// `google`.
+    /// The provider behind the interface, as in `metadata.source.provider`: `openai`, `anthropic`,
+    /// `google` or `bedrock`.
     pub fn provider(self) -> &'static str {
         self.dialect().provider
     }
@@ -131,6 +141,16 @@ pub struct RenderOptions<'a> {
     /// [`Error::InvalidField`] if two tools have the same name, or if a schema does not describe an
     /// object.
     pub tools: &'a [Tool],
+    /// Positions of messages that an edit of earlier messages has followed: when the message was
+    /// produced, the view before it was another one. Models that bind thinking to everything before it
+    /// reject the thinking of these messages: see [`binds_thinking`].
+    pub edited_before: &'a [usize],
+    /// The version of the provider's API, such as `2026-10-21` in Anthropic's header
+    /// `anthropic-version`. Requirements of this version are applied. Default: the oldest version that
+    /// the provider supports.
+    ///
+    /// [`Error::InvalidField`] if the version rejects one of [`fields`](Self::fields).
+    pub api_version: Option<&'a str>,
 }
 
 /// A request to a provider.
@@ -180,14 +200,15 @@ pub fn render<'m>(
     let fields = tools.fields(options);
     let options = &RenderOptions { fields: &fields, ..*options };
     let plan = Plan::of(&parts, target.dialect(), options, sanitized.findings());
-    check_fields(options.fields, target, &plan)?;
+    check_fields(options.fields, options.api_version, target, &plan)?;
     let mut body = Body::new(parts.iter().map(|message| message.json.len()).sum());
-    body.fields(options.fields);
+    body.fields(options.fields, plan.disables_thinking);
     match target {
         Target::OpenAiChat => openai_chat::write(&plan, &mut body),
         Target::OpenAiResponses => openai_responses::write(&plan, &mut body),
         Target::Anthropic => anthropic::write(&plan, &mut body),
         Target::Gemini => gemini::write(&plan, &mut body),
+        Target::BedrockConverse => bedrock_converse::write(&plan, &mut body),
     }
     if !body.has_content && !originals::has_stored_history(options) {
         return Err(Error::NothingToSend { target: target.name() });
@@ -198,11 +219,16 @@ pub fn render<'m>(
 }
 
 /// Rejects fields that would make the request invalid.
-fn check_fields(fields: &[(&str, &str)], target: Target, plan: &Plan<'_>) -> Result<(), Error> {
+fn check_fields(
+    fields: &[(&str, &str)],
+    api_version: Option<&str>,
+    target: Target,
+    plan: &Plan<'_>,
+) -> Result<(), Error> {
     let (messages, system): (&str, &[&str]) = match target {
         Target::OpenAiChat => ("messages", &[]),
         Target::OpenAiResponses => ("input", &[]),
-        Target::Anthropic => ("messages", &["system"]),
+        Target::Anthropic | Target::BedrockConverse => ("messages", &["system"]),
         Target::Gemini => ("contents", &["systemInstruction", "system_instruction"]),
     };
     let has_system = plan.turns.iter().any(|turn| turn.side == Side::System);
@@ -212,6 +238,9 @@ fn check_fields(fields: &[(&str, &str)], target: Target, plan: &Plan<'_>) -> Res
         };
         if *key == messages || (has_system && system.contains(key)) {
             return refused("rendering writes it from the messages of the view".into());
+        }
+        if let Some(version) = models::version_without(target, api_version, key) {
+            return refused(format!("API version {version} and later reject it"));
         }
         if fields[..at].iter().any(|(before, _)| before == key) {
             return refused("it is given twice".into());
@@ -293,8 +322,10 @@ impl Body {
         Body { out, stable: None, has_content: false }
     }
 
-    fn fields(&mut self, fields: &[(&str, &str)]) {
+    fn fields(&mut self, fields: &[(&str, &str)], disables_thinking: bool) {
         for (key, value) in fields {
+            let is_disabled = disables_thinking && *key == "thinking";
+            let value = if is_disabled { r#"{"type":"disabled"}"# } else { value };
             json::push_string(key, &mut self.out);
             self.out.push(':');
             self.out.push_str(value);

@@ -1,6 +1,7 @@
 //! Requirements of single models, as data. A model is identified by its name, because a request contains
 //! nothing else.
 
+use super::Target;
 use crate::media::MediaKind;
 
 /// First version of Anthropic's models that reject a request whose last message is the assistant's.
@@ -9,6 +10,21 @@ const USER_LAST_SINCE: (u32, u32) = (4, 6);
 const USER_LAST: &[&str] = &["claude-mythos", "claude-fable"];
 /// First version of Google's models that require a signature on the first call of a turn.
 const SIGNED_SINCE: (u32, u32) = (3, 0);
+
+/// First versions of Anthropic's models that bind thinking to everything before it, by a word of their
+/// names. Source: platform.claude.com/docs/en/build-with-claude/preserved-thinking (2026-11-16).
+const BINDS_THINKING_SINCE: &[(&str, (u32, u32))] = &[
+    ("fable", (5, 1)),
+    ("mythos", (5, 1)),
+    ("opus", (5, 5)),
+    ("sonnet", (5, 5)),
+    ("haiku", (5, 5)),
+];
+/// Fields of a request that a version of Anthropic's API and later ones reject.
+/// Source: platform.claude.com/docs/en/api/versioning (2026-11-16).
+const WITHOUT_FIELDS: &[(&str, &[&str])] = &[("2026-10-21", &["temperature", "top_p", "top_k"])];
+/// First version of Anthropic's API that rejects citations in texts of the user. Same source.
+const WITHOUT_USER_CITATIONS: &str = "2026-10-21";
 
 /// Models of OpenAI that reject system and developer messages.
 /// Source: error text "'messages[0].role' does not support 'developer' with this model" for `o1-mini`.
@@ -31,9 +47,17 @@ fn short_name(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
 
+/// True if a model is Anthropic's, by its name.
+pub(super) fn is_claude(model: &str) -> bool {
+    model.contains("claude")
+}
+
 /// True if a model is OpenAI's, by its name.
 pub(super) fn is_openai(model: &str) -> bool {
-    OPENAI.iter().any(|prefix| short_name(model).starts_with(prefix))
+    let name = short_name(model);
+    // Bedrock's names start with the provider: `openai.gpt-5.6`.
+    let name = name.strip_prefix("openai.").unwrap_or(name);
+    OPENAI.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// True if a model reads `reasoning_content` of its earlier messages in chat completions.
@@ -64,6 +88,40 @@ pub(super) fn requires_user_last(model: &str) -> bool {
     let Some(at) = name.find("claude") else { return false };
     USER_LAST.iter().any(|known| name[at..].starts_with(known))
         || version(&name[at..]).is_some_and(|version| version >= USER_LAST_SINCE)
+}
+
+/// True if a model of Anthropic accepts thinking only if everything before it is unchanged: `system`,
+/// the tools and all messages.
+///
+/// ```
+/// assert!(recto_format::binds_thinking("claude-fable-5-1"));
+/// assert!(!recto_format::binds_thinking("claude-sonnet-4-5"));
+/// ```
+pub fn binds_thinking(model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    let Some(at) = name.find("claude") else { return false };
+    let name = &name[at..];
+    BINDS_THINKING_SINCE.iter().any(|(word, since)| {
+        name.contains(word) && version(name).is_some_and(|version| version >= *since)
+    })
+}
+
+/// The version of the API that is the first to reject a field, if the request has this version or a
+/// later one.
+pub(super) fn version_without(
+    target: Target,
+    api_version: Option<&str>,
+    field: &str,
+) -> Option<&'static str> {
+    let api_version = api_version.filter(|_| target == Target::Anthropic)?;
+    let rejects =
+        |(since, fields): &&(&str, &[&str])| api_version >= *since && fields.contains(&field);
+    WITHOUT_FIELDS.iter().find(rejects).map(|(since, _)| *since)
+}
+
+/// True if the version of Anthropic's API rejects citations in texts of the user.
+pub(super) fn rejects_user_citations(api_version: Option<&str>) -> bool {
+    api_version.is_some_and(|version| version >= WITHOUT_USER_CITATIONS)
 }
 
 /// True if a model of Google requires a signature on the first call of a turn.

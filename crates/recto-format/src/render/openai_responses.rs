@@ -20,11 +20,28 @@ const MADE_BY_THE_MODEL: &[&str] = &[
     "compaction",
 ];
 
+/// Items that a client adds, beside messages and outputs of tools.
+const FROM_THE_CLIENT: &[&str] =
+    &["additional_tools", "mcp_approval_response", "compaction_trigger"];
+
 /// True if the id has the form of the provider's ids: a prefix for the type of the item, and letters.
 pub(super) fn is_item_id(id: Str<'_>, prefix: &str) -> bool {
     let id = id.escaped();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     id.starts_with(prefix) && !id.is_empty() && id.len() <= 64 && id.chars().all(is_word)
+}
+
+/// True if the model produced an item and, if `needs_id`, the item has its id: only such an item can
+/// follow reasoning. Outputs of tools, and items that a client adds, are not the model's.
+pub(super) fn is_output(item: &str, needs_id: bool) -> bool {
+    let fields = json::Object::of(item);
+    let has_id = fields.get_str("id").is_some_and(|id| !id.is_empty());
+    let is_made = match fields.get_str("type").map(Str::escaped) {
+        None | Some("message") => fields.get_str("role").is_some_and(|role| role.is("assistant")),
+        Some("item_reference") => true,
+        Some(kind) => !kind.ends_with("_output") && !FROM_THE_CLIENT.contains(&kind),
+    };
+    is_made && (has_id || !needs_id)
 }
 
 pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {

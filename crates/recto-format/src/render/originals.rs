@@ -26,6 +26,7 @@ use crate::source::is_same_model;
 const ACCEPTED: &[Rule] = &[
     rule::ALTERNATION,
     rule::CALLS_FROM_THE_ASSISTANT,
+    rule::DOCUMENTS_HAVE_A_TEXT,
     rule::ERRORS_ARE_MARKED,
     rule::ERRORS_SAY_SOMETHING,
     rule::IDS_FIT,
@@ -34,9 +35,9 @@ const ACCEPTED: &[Rule] = &[
     rule::MEDIA_WHERE_IT_MAY_STAND,
     rule::NAMES_FIT,
     rule::NO_EMPTY_TEXT,
-    rule::PARTS_FOR_THEIR_MAKER,
+    rule::PARTS_OF_THE_PROVIDER,
     rule::SIGNED_CALLS,
-    rule::SOMETHING_IS_SAID,
+    rule::HAS_CONTENT,
     rule::SPEAKERS,
     rule::SYSTEM_IN_FRONT,
     rule::UNIQUE_IDS,
@@ -47,7 +48,7 @@ const ABOUT_TEXTS: &[Rule] = &[
     rule::NO_EMPTY_TEXT,
     rule::NO_TRAILING_SPACE,
     rule::RESULTS_HAVE_CALLS,
-    rule::SOMETHING_IS_SAID,
+    rule::HAS_CONTENT,
     rule::SPEAKERS,
     rule::SYSTEM_FOR_THE_MODEL,
     rule::SYSTEM_IN_FRONT,
@@ -197,7 +198,7 @@ impl<'a> Originals<'a> {
                     false => !ABOUT_TEXTS.contains(finding.rule),
                     true => {
                         ACCEPTED.contains(finding.rule)
-                            || rule::ADDED_MESSAGES.contains(finding.rule)
+                            || rule::KEEPS_MESSAGES.contains(finding.rule)
                             || is_accepted_here(finding.rule, &messages[at], options)
                             || *finding.rule == rule::RESULTS_HAVE_CALLS
                                 && has_earlier_call(messages, at)
@@ -231,6 +232,33 @@ impl<'a> Originals<'a> {
             }
         }
         while self.remove_partners(messages, exchanges) {}
+    }
+
+    /// Removes the originals that are not accepted because of the messages around them.
+    pub(super) fn remove_refused(
+        &mut self,
+        messages: &[MessageParts<'a>],
+        refused: &[usize],
+        exchanges: &Exchanges,
+    ) {
+        for &at in refused {
+            self.remove_reasoning(messages, at);
+        }
+        while self.remove_partners(messages, exchanges) {}
+    }
+
+    /// Removes an item, and the items of the model that the provider accepts only after it.
+    fn remove_reasoning(&mut self, messages: &[MessageParts<'a>], at: usize) {
+        let id = reasoning_id(&messages[at]);
+        self.remove(at);
+        let is_turn = |message: &&MessageParts<'a>| message.role == Role::Assistant;
+        let len = messages[at..].iter().take_while(is_turn).count();
+        for next in at..at + len {
+            let after = messages[next].source.and_then(|source| source.after).map(Str::escaped);
+            if after.is_some() && after == id {
+                self.remove(next);
+            }
+        }
     }
 
     /// A call and its result are both written unchanged, or neither. Returns true if one was removed.
@@ -332,7 +360,7 @@ fn is_accepted_here(rule: &Rule, message: &MessageParts<'_>, options: &RenderOpt
 fn is_request_message(text: &str, target: Target) -> bool {
     let fields = json::Object::of(text);
     match target {
-        Target::Anthropic => fields.has_only(&["role", "content"]),
+        Target::Anthropic | Target::BedrockConverse => fields.has_only(&["role", "content"]),
         Target::OpenAiChat => fields.get("role").is_some(),
         _ => true,
     }
@@ -379,6 +407,7 @@ impl Target {
             Target::OpenAiResponses => Format::OpenAiResponses,
             Target::Anthropic => Format::Anthropic,
             Target::Gemini => Format::Gemini,
+            Target::BedrockConverse => Format::BedrockConverse,
         }
     }
 }

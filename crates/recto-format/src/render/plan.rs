@@ -17,11 +17,14 @@ use super::ids::Ids;
 use super::originals::{Original, Originals};
 use super::rule::{self, Finding, Rule};
 use super::turn::{Block, Call, Extra, Side, Turn};
-use super::{RenderOptions, Target, models, openai_responses};
+use super::{RenderOptions, Target, bedrock_converse, models, openai_responses};
 use crate::format::item_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
+
+/// Placeholder for the text that a document requires beside it.
+const DOCUMENT: &str = "[document]";
 
 /// The turns to write, and the findings.
 pub(crate) struct Plan<'a> {
@@ -30,6 +33,10 @@ pub(crate) struct Plan<'a> {
     /// Index of the first block of the last turn that an append can change, because a call of the
     /// provider's server was omitted there and its result may still be appended.
     pub(crate) unstable_block: Option<usize>,
+    /// True if the provider would reject the request with thinking enabled.
+    pub(crate) disables_thinking: bool,
+    /// The called tools, in escaped form, if the provider requires descriptions and there are none.
+    pub(crate) undescribed_tools: Vec<String>,
 }
 
 impl<'a> Plan<'a> {
@@ -43,9 +50,24 @@ impl<'a> Plan<'a> {
         let none = Originals::default();
         let converted = Planner::of(messages, dialect, options, findings.clone(), &none);
         originals.remove_affected(messages, &converted);
-        let planner = Planner::of(messages, dialect, options, findings, &originals);
-        let Planner { turns, findings, unstable_block, .. } = planner;
-        Plan { turns, findings, unstable_block }
+        loop {
+            let planner = Planner::of(messages, dialect, options, findings.clone(), &originals);
+            let Planner { refused_originals: refused, exchanges, .. } = &planner;
+            if refused.is_empty() {
+                let Planner { turns, findings, unstable_block, .. } = planner;
+                let Planner { disables_thinking, undescribed_tools, .. } = planner;
+                return Plan {
+                    turns,
+                    findings,
+                    unstable_block,
+                    disables_thinking,
+                    undescribed_tools,
+                };
+            }
+            let (refused, exchanges) = (refused.clone(), exchanges.clone());
+            drop(planner);
+            originals.remove_refused(messages, &refused, &exchanges);
+        }
     }
 }
 
@@ -68,6 +90,9 @@ impl<'a, 'o> Planner<'a, 'o> {
             turns: Vec::new(),
             findings,
             unstable_block: None,
+            disables_thinking: false,
+            undescribed_tools: Vec::new(),
+            refused_originals: Vec::new(),
         };
         planner.exchanges = Exchanges::of(messages, |at| messages[at].role == Role::Assistant);
         for at in 0..messages.len() {
@@ -82,6 +107,7 @@ impl<'a, 'o> Planner<'a, 'o> {
             Target::Anthropic => planner.finish_anthropic(),
             Target::OpenAiResponses => planner.drop_dangling_reasoning(),
             Target::Gemini => planner.finish_gemini(),
+            Target::BedrockConverse => planner.finish_bedrock(),
             Target::OpenAiChat => {}
         }
         planner.findings.sort_by_key(|finding| finding.index);
@@ -101,6 +127,10 @@ pub(super) struct Planner<'a, 'o> {
     pub(super) turns: Vec<Turn<'a>>,
     pub(super) findings: Vec<Finding>,
     pub(super) unstable_block: Option<usize>,
+    pub(super) disables_thinking: bool,
+    pub(super) undescribed_tools: Vec<String>,
+    /// Positions of messages that cannot keep their original bytes because of what follows them.
+    pub(super) refused_originals: Vec<usize>,
 }
 
 /// The blocks of one message.
@@ -135,7 +165,7 @@ impl<'a> Planner<'a, '_> {
         message: impl Into<String>,
     ) {
         // A message that keeps its bytes is accepted as it is.
-        if self.originals.contains(at) && !rule::ADDED_MESSAGES.contains(rule) {
+        if self.originals.contains(at) && !rule::KEEPS_MESSAGES.contains(rule) {
             return;
         }
         debug_assert!(rule.targets.contains(&self.dialect.target), "{}", rule.name);
@@ -173,7 +203,7 @@ impl<'a> Planner<'a, '_> {
         let is_result = |part: &Part<'_>| matches!(part, Part::ToolResult { .. });
         let only_results = !message.parts.is_empty() && message.parts.iter().all(is_result);
         if !has_blocks && user_blocks.is_empty() && !only_results {
-            self.report(&rule::SOMETHING_IS_SAID, at, "the message has no content left");
+            self.report(&rule::HAS_CONTENT, at, "the message has no content left");
             return;
         }
         let name = self.author_name(at, has_blocks);
@@ -201,9 +231,23 @@ impl<'a> Planner<'a, '_> {
         self.turns.push(Turn { side, blocks, name: None, from, original, is_unstable: false });
     }
 
-    fn add_turn(&mut self, side: Side, blocks: Vec<Block<'a>>, name: Option<Str<'a>>, at: usize) {
+    fn add_turn(
+        &mut self,
+        side: Side,
+        mut blocks: Vec<Block<'a>>,
+        name: Option<Str<'a>>,
+        at: usize,
+    ) {
         if blocks.is_empty() {
             return;
+        }
+        let is_text = |block: &Block<'_>| matches!(block, Block::Text { .. });
+        if self.dialect.target == Target::BedrockConverse
+            && !blocks.iter().any(is_text)
+            && blocks.iter().any(bedrock_converse::is_document)
+        {
+            self.report(&rule::DOCUMENTS_HAVE_A_TEXT, at, "a document without a text beside it");
+            blocks.insert(0, Block::text(DOCUMENT));
         }
         let side = match side {
             Side::System
@@ -286,6 +330,9 @@ impl<'a> Planner<'a, '_> {
             }
             Part::Thinking { text, signature, .. } => {
                 let (text, signature) = (*text, *signature);
+                if self.has_other_prefix(at) {
+                    return self.report_other_prefix(at);
+                }
                 if side == Side::Assistant && self.keeps_thinking(at, text, signature) {
                     converted.blocks.push(Block::Thinking { text, signature });
                 } else {
@@ -432,6 +479,12 @@ impl<'a> Planner<'a, '_> {
             }
             return;
         }
+        if let Some(block) = self.replaced_part(at, kind, json) {
+            return converted.blocks.push(block);
+        }
+        if kind.is("redacted_thinking") && self.has_other_prefix(at) {
+            return self.report_other_prefix(at);
+        }
         let is_assistant = side == Side::Assistant;
         let is_accepted = side != Side::System
             && self.is_from_target(at)
@@ -446,7 +499,7 @@ impl<'a> Planner<'a, '_> {
             converted.blocks.push(Block::text(text.escaped()));
         } else {
             if kind.is("unread")
-                && self.dialect.target != Target::Gemini
+                && rule::PARTS_HAVE_A_TYPE.targets.contains(&self.dialect.target)
                 && self.has_untyped_part(at)
             {
                 return self.report(&rule::PARTS_HAVE_A_TYPE, at, "a part without a type");
@@ -457,8 +510,35 @@ impl<'a> Planner<'a, '_> {
                 return self.report(&rule::MEDIA_FOR_THE_MODEL, at, message);
             }
             let message = format!("a part of type {:?} that is not this provider's", kind.text());
-            self.report(&rule::PARTS_FOR_THEIR_MAKER, at, message);
+            self.report(&rule::PARTS_OF_THE_PROVIDER, at, message);
         }
+    }
+
+    /// The placeholder of a block of Bedrock that the model rejects.
+    pub(super) fn replaced_part(
+        &mut self,
+        at: usize,
+        kind: Str<'a>,
+        json: &str,
+    ) -> Option<Block<'a>> {
+        let model =
+            self.options.model.filter(|_| self.dialect.target == Target::BedrockConverse)?;
+        let kind = kind.escaped();
+        let name = kind.strip_prefix("bedrock_").filter(|_| models::is_claude(model))?;
+        let source = json::get(json, "value").and_then(|value| json::get(value, "source"));
+        let is_stored = source.is_some_and(|source| json::get(source, "s3Location").is_some());
+        let text = match name {
+            "video" => "[video]",
+            "image" if is_stored => "[image]",
+            "document" if is_stored => "[file]",
+            _ => return None,
+        };
+        self.report(
+            &rule::MEDIA_FOR_THE_MODEL,
+            at,
+            format!("{name} that the model does not accept"),
+        );
+        Some(Block::text(text))
     }
 
     /// False for reasoning without content in a request with `store: false`: the provider could not
@@ -474,6 +554,19 @@ impl<'a> Planner<'a, '_> {
         let source = &self.messages[at].source;
         let (provider, model) = (self.dialect.provider, self.options.model);
         source.as_ref().is_some_and(|source| source.is_made_by(provider, model))
+    }
+
+    /// True if the model rejects thinking of a message because earlier messages were edited.
+    fn has_other_prefix(&self, at: usize) -> bool {
+        self.dialect.target == Target::Anthropic
+            && self.options.edited_before.contains(&at)
+            && self.options.model.is_some_and(models::binds_thinking)
+            && !asks_to_drop_thinking(self.options)
+    }
+
+    fn report_other_prefix(&mut self, at: usize) {
+        let message = "thinking that was produced after other messages";
+        self.report(&rule::THINKING_OF_ITS_PREFIX, at, message);
     }
 
     fn keeps_thinking(&self, at: usize, text: Str<'_>, signature: Option<Str<'_>>) -> bool {
@@ -531,6 +624,15 @@ impl<'a> Planner<'a, '_> {
         if self.dialect.target == Target::Anthropic {
             extra.cache_control = json::get(part, "cache_control");
             let citations = json::get(part, "citations");
+            let is_rejected = side != Side::Assistant
+                && is_text
+                && citations.is_some_and(|list| json::items(list).next().is_some())
+                && models::rejects_user_citations(self.options.api_version);
+            if is_rejected {
+                let message = "citations in a text that is not the assistant's";
+                self.report(&rule::CITATIONS_FROM_THE_ASSISTANT, at, message);
+            }
+            let citations = citations.filter(|_| !is_rejected);
             extra.citations = match is_document {
                 true => citations.filter(|setting| is_citations_setting(setting)),
                 false => citations.filter(|list| json::is_list(list) && self.is_from_target(at)),
@@ -616,6 +718,14 @@ impl<'a> Planner<'a, '_> {
             call.id = id;
         }
     }
+}
+
+/// True if the request asks the provider to drop thinking whose prefix has changed.
+fn asks_to_drop_thinking(options: &RenderOptions<'_>) -> bool {
+    let thinking = options.fields.iter().find(|(key, _)| *key == "thinking");
+    let binding = thinking.and_then(|(_, thinking)| json::get(thinking, "block_binding"));
+    let behavior = binding.and_then(|it| json::get_str(it, "prefix_mismatch_behavior"));
+    behavior.is_some_and(|behavior| behavior.is("drop_block"))
 }
 
 /// True for a setting such as `{"enabled":true}`, false for a list of citations.

@@ -101,9 +101,13 @@ const ANTHROPIC: &[Target] = &[Target::Anthropic];
 const GEMINI: &[Target] = &[Target::Gemini];
 const OPENAI: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses];
 const RESPONSES: &[Target] = &[Target::OpenAiResponses];
-const REJECT_UNIONS: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
+const REJECT_UNIONS: &[Target] =
+    &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic, Target::BedrockConverse];
 const TYPED: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
-const TURNS: &[Target] = &[Target::Anthropic, Target::Gemini];
+const TURNS: &[Target] = &[Target::Anthropic, Target::Gemini, Target::BedrockConverse];
+const BEDROCK: &[Target] = &[Target::BedrockConverse];
+const CLAUDE: &[Target] = &[Target::Anthropic, Target::BedrockConverse];
+const USER_FIRST: &[Target] = &[Target::Gemini, Target::BedrockConverse];
 
 /// Declares a constant for each rule, and the list of all rules.
 macro_rules! rules {
@@ -197,37 +201,39 @@ rules! {
         [
             ErrorText "2026-11-18" "Anthropic: tool_use.input: Input should be a valid dictionary",
         ]
-    NO_EMPTY_TEXT "no_empty_text" ANTHROPIC Error
-        "no text is empty; for Anthropic, none is only white space"
+    NO_EMPTY_TEXT "no_empty_text" CLAUDE Error
+        "no text is empty or only white space"
         "the empty text is omitted"
         "all models; imported messages keep their texts"
         [
             ErrorText "2026-11-18" "Anthropic: text content blocks must be non-empty; text content blocks must contain non-whitespace text",
             Recorded "2026-11-18" "a text of one space beside a call was accepted by Anthropic; empty texts were accepted by Gemini, chat completions and Responses",
         ]
-    ERRORS_SAY_SOMETHING "errors_say_something" ANTHROPIC Error
+    ERRORS_SAY_SOMETHING "errors_say_something" CLAUDE Error
         "a result that is an error has a text and nothing else"
         "a marked placeholder stands for the missing text"
         "all models"
         [
             ErrorText "2026-11-18" "Anthropic: content cannot be empty if `is_error` is true",
         ]
-    SOMETHING_IS_SAID "something_is_said" ALL Error
+    HAS_CONTENT "has_content" ALL Error
         "a message has content"
         "a message without content is omitted"
         "all models"
         [
             ErrorText "2026-11-18" "Anthropic: all messages must have non-empty content except for the optional final assistant message",
         ]
-    FIRST_FROM_THE_USER "first_from_the_user" GEMINI Error
+    FIRST_FROM_THE_USER "first_from_the_user" USER_FIRST Error
         "the first message is from the user"
         "a marked placeholder is added as the first message"
-        "all models"
+        "all models; at Bedrock, an imported first message of the assistant stays"
         [
             ErrorText "2026-11-18" "Gemini: Please ensure that function call turn comes immediately after a user turn or after a function response turn",
+            ErrorText "2026-11-18" "Bedrock: A conversation must start with a user message",
+            Recorded "2026-11-18" "a Converse request to Claude that starts with the assistant was accepted",
             Recorded "2026-11-18" "each of 380 accepted Gemini requests starts with the user; Anthropic accepted requests that start with the assistant, also with a call",
         ]
-    LAST_FROM_THE_USER "last_from_the_user" ANTHROPIC Error
+    LAST_FROM_THE_USER "last_from_the_user" CLAUDE Error
         "the last message is from the user, for models that do not continue their own message (Claude 4.6 and later) and if thinking is enabled"
         "a marked placeholder is added as the last message"
         "Claude 4.6 and later, Claude Fable and Mythos, and requests with thinking enabled"
@@ -237,8 +243,10 @@ rules! {
     ALTERNATION "alternation" TURNS Note
         "messages of user and assistant alternate"
         "consecutive messages of one role are merged"
-        "all models; imported messages stay separate"
+        "all models; imported messages stay separate at Anthropic and Google, and are joined at Bedrock"
         [
+            Recorded "2026-11-18" "Anthropic accepted two consecutive messages of the user, with texts or with results and a text, and consecutive calls of the assistant; Google accepted the same",
+            ErrorText "2026-11-18" "Bedrock: A conversation must alternate between user and assistant roles",
             Documentation "2026-11-18" "platform.claude.com/docs/en/api/messages: consecutive turns of one role are combined into a single turn",
         ]
     SYSTEM_IN_FRONT "system_in_front" TURNS Warning
@@ -258,14 +266,45 @@ rules! {
             ErrorText "2026-11-18" "DeepSeek and Moonshot: the reasoning_content in the thinking mode must be passed back to the API",
             Recorded "2026-11-18" "requests with `reasoning_content` were accepted for DeepSeek and Qwen models, and with `reasoning_details` by a router",
         ]
-    THINKING_IS_NOT_LAST "thinking_is_not_last" ANTHROPIC Error
+    THINKING_OF_ITS_PREFIX "thinking_of_its_prefix" ANTHROPIC Warning
+        "thinking is sent only after the messages after which it was produced"
+        "thinking after an edit of earlier messages is omitted"
+        "Claude Fable and Mythos 5.1, Opus, Sonnet and Haiku 5.5, and later; requests whose field `thinking` sets `block_binding.prefix_mismatch_behavior` to `drop_block` (header `anthropic-beta: thinking-binding-controls-2026-08-01`) keep it"
+        [
+            Documentation "2026-11-16" "platform.claude.com/docs/en/build-with-claude/preserved-thinking: a thinking block is valid only if `system`, `tools` and all messages before it are those after which it was produced",
+            ErrorText "2026-11-16" "Anthropic: The block is bound to a different conversation",
+        ]
+    CITATIONS_FROM_THE_ASSISTANT "citations_from_the_assistant" ANTHROPIC Warning
+        "texts of the user have no citations"
+        "citations in texts of the user are omitted"
+        "API version 2026-10-21 and later, which also reject the fields `temperature`, `top_p` and `top_k` and documents from the assistant"
+        [
+            Documentation "2026-11-16" "platform.claude.com/docs/en/api/versioning: version 2026-10-21 answers 400 to these fields, to documents in messages of the assistant, and to citations in texts of the user",
+        ]
+    THINKING_IS_NOT_LAST "thinking_is_not_last" CLAUDE Error
         "a message of the assistant does not end with thinking"
         "thinking at its end is omitted"
         "all models"
         [
             ErrorText "2026-11-18" "Anthropic: The final block in an assistant message cannot be `thinking`.",
         ]
-    NO_TRAILING_SPACE "no_trailing_space" ANTHROPIC Error
+    THINKING_FIRST "thinking_first" CLAUDE Error
+        "a turn of the assistant that has thinking starts with it"
+        "a marked placeholder of the user is added before the message with thinking"
+        "all models; imported messages keep their order of blocks"
+        [
+            ErrorText "2026-11-18" "Anthropic: If an assistant message contains any thinking blocks, the first block must be `thinking` or `redacted_thinking`. Found `text`.",
+            Recorded "2026-11-18" "each accepted message with thinking starts with it, also those with further thinking after calls of the server",
+        ]
+    THINKING_OF_THE_LAST_CALLS "thinking_of_the_last_calls" ANTHROPIC Note
+        "if thinking is enabled, the turn with the last calls starts with thinking"
+        "the request disables thinking"
+        "requests with `thinking.type` `enabled`; `adaptive` does not require it"
+        [
+            ErrorText "2026-11-18" "Anthropic: When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). To avoid this requirement, disable `thinking`",
+            Recorded "2026-11-18" "a request with adaptive thinking whose last calls had no thinking was accepted",
+        ]
+    NO_TRAILING_SPACE "no_trailing_space" CLAUDE Error
         "a last message from the assistant does not end with white space"
         "the white space at its end is omitted"
         "models that accept a last message from the assistant"
@@ -295,7 +334,7 @@ rules! {
         [
             Documentation "2026-11-18" "ai.google.dev/gemini-api/docs/thought-signatures: the first call of a turn has a signature; a constant replaces it for calls of other origin",
         ]
-    PARTS_FOR_THEIR_MAKER "parts_for_their_maker" ALL Warning
+    PARTS_OF_THE_PROVIDER "parts_of_the_provider" ALL Warning
         "a part that only one provider understands is sent only to that provider"
         "parts of other providers are omitted"
         "all models"
@@ -312,11 +351,28 @@ rules! {
     MEDIA_FOR_THE_MODEL "media_for_the_model" ALL Error
         "the model accepts the kind of media; OpenAI's files are not audio or video"
         "a marked placeholder replaces the media"
-        "audio: OpenAI's models without `audio` in their name reject it; DeepSeek models accept only text; files that are audio or video: all models of OpenAI"
+        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it; DeepSeek models accept only text; files that are audio or video: all models of OpenAI"
         [
             Recorded "2026-11-18" "requests with audio to GPT-5 models were refused: Content blocks are expected to be either text or image_url type",
             Recorded "2026-11-18" "requests with images, audio and files to DeepSeek were refused: unknown variant, expected `text`",
+            Recorded "2026-11-18" "Converse requests to Claude with video, or with an S3 location, were refused: This model doesn't support the video content block; the s3Uri field",
             Recorded "2026-11-18" "Responses requests with a file of type audio/mpeg were refused: unsupported MIME type",
+        ]
+    DOCUMENTS_HAVE_A_TEXT "documents_have_a_text" BEDROCK Note
+        "a message with a document has a text"
+        "a marked placeholder is added as the text"
+        "all models; imported messages keep their blocks"
+        [
+            Documentation "2026-11-18" "docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html: a message with a document must also have a text",
+            Recorded "2026-11-18" "each accepted message with a document has a text",
+        ]
+    CALLS_HAVE_TOOLS "calls_have_tools" BEDROCK Note
+        "a request with calls describes tools"
+        "the called tools are described without parameters"
+        "all models; requests without tools and without the field `toolConfig`"
+        [
+            ErrorText "2026-11-18" "Bedrock: The toolConfig field must be defined when using toolUse and toolResult content blocks",
+            Recorded "2026-11-18" "each accepted request with calls has tools",
         ]
     PARTS_HAVE_A_TYPE "parts_have_a_type" TYPED Error
         "every part of a message has a type"
@@ -384,8 +440,14 @@ rules! {
         ]
 }
 
-/// Rules whose repair adds a message and changes no other.
-pub(crate) const ADDED_MESSAGES: [Rule; 2] = [FIRST_FROM_THE_USER, LAST_FROM_THE_USER];
+/// Rules whose repair changes no message of the view: it adds a message or changes a field.
+pub(crate) const KEEPS_MESSAGES: [Rule; 5] = [
+    CALLS_HAVE_TOOLS,
+    FIRST_FROM_THE_USER,
+    LAST_FROM_THE_USER,
+    THINKING_FIRST,
+    THINKING_OF_THE_LAST_CALLS,
+];
 
 /// A violation of a rule by a view.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -44,10 +44,11 @@ pub struct ToolFinding {
     pub message: String,
 }
 
-/// The tools of a request: the value of its field `tools`.
+/// The tools of a request: the value of its field for them.
 #[derive(Debug, Default)]
 pub(crate) struct RenderedTools {
     json: Option<String>,
+    field: &'static str,
     pub(crate) renamed: Vec<RenamedTool>,
     pub(crate) findings: Vec<ToolFinding>,
 }
@@ -59,7 +60,7 @@ impl RenderedTools {
         }
         let refused = |reason: String| Error::InvalidField {
             target: dialect.target.name(),
-            field: "tools".into(),
+            field: tools_field(dialect.target).into(),
             reason,
         };
         let (mut renamed, mut names, mut marks) =
@@ -93,16 +94,23 @@ impl RenderedTools {
         }
         let json = match dialect.target {
             Target::Gemini => format!(r#"[{{"functionDeclarations":[{list}]}}]"#),
+            Target::BedrockConverse => format!(r#"{{"tools":[{list}]}}"#),
             _ => format!("[{list}]"),
         };
-        Ok(RenderedTools { json: Some(json), renamed, findings })
+        let field = tools_field(dialect.target);
+        Ok(RenderedTools { json: Some(json), field, renamed, findings })
     }
 
     /// The fields of the request, followed by the tools.
     pub(crate) fn fields<'a>(&'a self, options: &RenderOptions<'a>) -> Vec<(&'a str, &'a str)> {
-        let tools = self.json.as_deref().map(|json| ("tools", json));
+        let tools = self.json.as_deref().map(|json| (self.field, json));
         options.fields.iter().copied().chain(tools).collect()
     }
+}
+
+/// The field of a request that holds the tools.
+pub(super) fn tools_field(target: Target) -> &'static str {
+    if target == Target::BedrockConverse { "toolConfig" } else { "tools" }
 }
 
 /// The description of a tool for a provider.
@@ -150,6 +158,9 @@ impl<'a> ToolDescription<'a> {
             Target::OpenAiResponses => [r#"{"type":"function","name":"#, r#","parameters":"#, "}"],
             Target::Anthropic => [r#"{"name":"#, r#","input_schema":"#, "}"],
             Target::Gemini => [r#"{"name":"#, r#","parametersJsonSchema":"#, "}"],
+            Target::BedrockConverse => {
+                [r#"{"toolSpec":{"name":"#, r#","inputSchema":{"json":"#, "}}}"]
+            }
         };
         out.push_str(start);
         json::push_string(&self.name, out);
@@ -170,7 +181,7 @@ impl<'a> ToolDescription<'a> {
                     out.push_str(&format!(",\"cache_control\":{mark}"));
                 }
             }
-            Target::OpenAiChat | Target::Gemini => {}
+            Target::OpenAiChat | Target::Gemini | Target::BedrockConverse => {}
         }
         out.push_str(end);
     }

@@ -54,6 +54,10 @@ impl<'a> Turn<'a> {
         self.side == Side::System && !is_listed
     }
 
+    pub(crate) fn starts_with_thinking(&self) -> bool {
+        self.blocks.first().is_some_and(Block::is_thinking)
+    }
+
     pub(crate) fn has_calls(&self) -> bool {
         self.calls().next().is_some()
     }
@@ -104,7 +108,9 @@ impl<'a> Block<'a> {
     pub(crate) fn is_thinking(&self) -> bool {
         match self {
             Block::Thinking { .. } => true,
-            Block::ProviderPart { kind, .. } => kind.escaped() == "redacted_thinking",
+            Block::ProviderPart { kind, .. } => {
+                ["redacted_thinking", "bedrock_reasoningContent"].contains(&kind.escaped())
+            }
             _ => false,
         }
     }

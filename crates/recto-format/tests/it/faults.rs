@@ -446,3 +446,134 @@ fn parallel_calls_in_two_messages_are_accepted_by_anthropic_and_google() {
     let gemini = r#"{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}}]},{"role":"model","parts":[{"functionCall":{"name":"b","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"output":"1"}}}]},{"role":"user","parts":[{"functionResponse":{"name":"b","response":{"output":"2"}}}]}]}"#;
     check_round_trip(gemini, Format::Gemini, Target::Gemini, "contents");
 }
+
+#[test]
+fn consecutive_messages_of_one_role_keep_their_bytes_at_anthropic_and_google() {
+    let anthropic = r#"{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"user","content":[{"type":"text","text":"b"}]},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1"}]},{"role":"user","content":"go on"}]}"#;
+    comes_back(anthropic, Format::Anthropic, Target::Anthropic, "messages");
+    let gemini = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]},{"role":"user","parts":[{"text":"go on"}]}]}"#;
+    comes_back(gemini, Format::Gemini, Target::Gemini, "contents");
+}
+
+#[test]
+fn a_message_before_thinking_is_separated_from_it() {
+    let request = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"thinking","thinking":"I call it.","signature":"AAAA"},{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}]}]}"#;
+    let mut view = view_of(request, Format::Anthropic);
+    view.insert(1, text("assistant", "Well."));
+    let fields = [("thinking", r#"{"type":"enabled","budget_tokens":1024}"#)];
+    let options = RenderOptions { fields: &fields, ..options(Some("claude-sonnet-4-5")) };
+    let rendered = render(&view, Target::Anthropic, &options).unwrap();
+    let body: Value = serde_json::from_str(&rendered.body).unwrap();
+    let roles: Vec<&Value> =
+        body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"], "{body}");
+    assert_eq!(rendered.findings[0].rule.name, "thinking_first");
+    assert_eq!(body["thinking"]["type"], "enabled");
+}
+
+#[test]
+fn thinking_is_disabled_if_the_last_calls_have_none() {
+    // The thinking is another model's, so it is omitted.
+    let source = json!({"source": {"provider": "anthropic", "model": "claude-opus-4-1"}});
+    let content = json!([{"type": "thinking", "text": "I call it.", "signature": "AAAA"},
+        {"type": "tool_use", "id": "c1", "name": "w", "input": {}}]);
+    let call = json!({"role": "assistant", "content": content, "metadata": source});
+    let call = Message::from_json(&call.to_string()).unwrap();
+    let view = [text("user", "Weather?"), call, Message::tool_result("c1", "sun")];
+    for (thinking, kind) in [
+        (r#"{"type":"enabled","budget_tokens":1024}"#, "disabled"),
+        (r#"{"type":"adaptive"}"#, "adaptive"),
+    ] {
+        let fields = [("thinking", thinking)];
+        let options = RenderOptions { fields: &fields, ..options(Some("claude-sonnet-4-5")) };
+        let rendered = render(&view, Target::Anthropic, &options).unwrap();
+        let body: Value = serde_json::from_str(&rendered.body).unwrap();
+        assert_eq!(body["thinking"]["type"], kind, "{body}");
+        let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+        assert_eq!(names.contains(&"thinking_of_the_last_calls"), kind == "disabled", "{names:?}");
+    }
+}
+
+#[test]
+fn reasoning_is_not_followed_by_an_item_of_the_client() {
+    let request = r#"{"model":"gpt-5.4","input":[{"role":"user","content":"Find a tool"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"AAAA"},{"type":"tool_search_call","id":"ts_1","call_id":null,"execution":"server","arguments":{},"status":"completed"},{"type":"tool_search_output","id":"tso_1","call_id":null,"execution":"server","status":"completed","tools":[]},{"type":"function_call","id":"fc_1","call_id":"call_2","name":"rate","arguments":"{}"},{"type":"function_call_output","call_id":"call_2","output":"1.1"}]}"#;
+    let mut view = view_of(request, Format::OpenAiResponses);
+    view.remove(2);
+    let (body, rendered) = rendered(&view, Target::OpenAiResponses, Some("gpt-5.4"));
+    let items = body["input"].as_array().unwrap();
+    assert!(items.iter().all(|item| item["type"] != "reasoning"), "{body}");
+    assert!(rendered.findings.iter().any(|it| it.rule.name == "reasoning_with_its_item"));
+}
+
+#[test]
+fn thinking_after_an_edit_is_omitted_for_models_that_bind_it() {
+    let thinking = |text: &str| {
+        let source = json!({"source": {"provider": "anthropic"}});
+        let content = json!([{"type": "thinking", "text": text, "signature": "AAAA"},
+            {"type": "text", "text": "done"}]);
+        let message = json!({"role": "assistant", "content": content, "metadata": source});
+        Message::from_json(&message.to_string()).unwrap()
+    };
+    let view = [
+        text("user", "a"),
+        thinking("first"),
+        text("user", "b"),
+        thinking("second"),
+        text("user", "c"),
+    ];
+    let sent = |model: &str, fields: &[(&str, &str)]| {
+        let options = RenderOptions {
+            model: Some(model),
+            fields,
+            edited_before: &[3],
+            ..RenderOptions::default()
+        };
+        let rendered = render(&view, Target::Anthropic, &options).unwrap();
+        let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+        let kept = ["first", "second"].map(|text| rendered.body.contains(text));
+        (kept, names)
+    };
+    assert_eq!(sent("claude-fable-5-1", &[]), ([true, false], vec!["thinking_of_its_prefix"]));
+    assert_eq!(sent("claude-sonnet-4-5", &[]), ([true, true], vec![]));
+    let asks = [(
+        "thinking",
+        r#"{"type":"adaptive","block_binding":{"prefix_mismatch_behavior":"drop_block"}}"#,
+    )];
+    assert_eq!(sent("claude-fable-5-1", &asks), ([true, true], vec![]));
+}
+
+#[test]
+fn the_api_version_of_october_2026_rejects_fields_and_citations_of_the_user() {
+    let content = json!([{"type": "text", "text": "a", "citations": [{"type": "char_location"}]}]);
+    let source = json!({"source": {"provider": "anthropic"}});
+    let message = json!({"role": "user", "content": content, "metadata": source});
+    let view = [Message::from_json(&message.to_string()).unwrap()];
+    for (api_version, is_new) in
+        [(None, false), (Some("2023-06-01"), false), (Some("2026-10-21"), true)]
+    {
+        let options = RenderOptions { api_version, ..RenderOptions::default() };
+        let rendered = render(&view, Target::Anthropic, &options).unwrap();
+        assert_eq!(rendered.body.contains("char_location"), !is_new, "{}", rendered.body);
+        let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+        assert_eq!(names.contains(&"citations_from_the_assistant"), is_new, "{names:?}");
+        let fields = [("temperature", "0.2")];
+        let options = RenderOptions { fields: &fields, ..options };
+        let refused = render(&view, Target::Anthropic, &options).err().map(|it| it.to_string());
+        assert_eq!(refused.is_some(), is_new, "{refused:?}");
+        if let Some(refused) = refused {
+            assert!(refused.contains("API version 2026-10-21"), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn a_signed_compaction_block_and_changes_of_tools_stay_where_they_are() {
+    let request = r#"{"model":"claude-opus-5","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"compaction","content":"So far.","signature":"AAAA"}]},{"role":"user","content":"go on"},{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_reference","tool_name":"t"}}]}]}"#;
+    comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+    // An edit elsewhere leaves them.
+    let mut view = view_of(request, Format::Anthropic);
+    view[1] = text("user", "go on, please");
+    let (body, _) = rendered(&view, Target::Anthropic, Some("claude-opus-5"));
+    assert_eq!(body["messages"][0]["content"][0]["signature"], "AAAA", "{body}");
+    assert_eq!(body["messages"][2]["content"][0]["type"], "tool_addition", "{body}");
+}

@@ -1,4 +1,5 @@
 //! Tests of the public interface with whole files and conversations.
+mod bedrock;
 mod chatgpt;
 mod claude_code;
 mod codex;

@@ -76,7 +76,10 @@ fn normalized(body: &str, target: Target) -> Value {
             } else {
                 kind
             };
-            message[content] = json!([{"type": kind, "text": text}]);
+            message[content] = match target {
+                Target::BedrockConverse => json!([{"text": text}]),
+                _ => json!([{"type": kind, "text": text}]),
+            };
         }
         if target == Target::OpenAiResponses && message["role"].is_string() {
             message["type"] = json!("message");
@@ -337,6 +340,12 @@ fn parallel_calls_in_separate_messages_stay_together() {
                 "Call\":{\"id\":\"b\"",
                 "Response\":{\"id\":\"a\"",
                 "Response\":{\"id\":\"b\"",
+            ],
+            Target::BedrockConverse => [
+                "toolUse\":{\"toolUseId\":\"a\"",
+                "toolUse\":{\"toolUseId\":\"b\"",
+                "toolResult\":{\"toolUseId\":\"a\"",
+                "toolResult\":{\"toolUseId\":\"b\"",
             ],
             other => panic!("no texts for {other}"),
         }

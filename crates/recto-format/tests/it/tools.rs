@@ -31,7 +31,11 @@ fn assert_accepted(body: &Value, target: Target) {
 fn tools_in(tools: &[Tool], target: Target) -> Value {
     let body: Value = serde_json::from_str(&rendered(tools, target).unwrap().body).unwrap();
     assert_accepted(&body, target);
-    body["tools"].clone()
+    tools_of(&body, target).clone()
+}
+
+fn tools_of(body: &Value, target: Target) -> &Value {
+    if target == Target::BedrockConverse { &body["toolConfig"]["tools"] } else { &body["tools"] }
 }
 
 #[test]
@@ -61,6 +65,11 @@ fn each_provider_receives_tools_in_its_own_form() {
             tools_in(std::slice::from_ref(&find), Target::Gemini),
             json!([{"functionDeclarations":
                 [{"name": "find", "description": description, "parametersJsonSchema": schema}]}])
+        );
+        assert_eq!(
+            tools_in(std::slice::from_ref(&find), Target::BedrockConverse),
+            json!([{"toolSpec":
+                {"name": "find", "description": description, "inputSchema": {"json": schema}}}])
         );
     }
 }
@@ -123,7 +132,7 @@ fn tools_that_no_provider_accepts_are_refused() {
     }
     let fields = [("tools", "[]")];
     let tools = [Tool::new("a", "")];
-    let options = RenderOptions { fields: &fields, tools: &tools, model: None };
+    let options = RenderOptions { fields: &fields, tools: &tools, ..RenderOptions::default() };
     let error = render(&[Message::user("Hi")], Target::Gemini, &options).unwrap_err();
     assert!(matches!(error, Error::InvalidField { .. }), "{error}");
 }
@@ -260,10 +269,11 @@ fn alternatives_at_the_top_of_a_schema_are_merged_where_they_are_rejected() {
             let [finding] = &rendered.tool_findings[..] else { panic!("{:?}", rendered) };
             assert_eq!((finding.rule.name, &*finding.tool), ("schemas_without_choice", "find"));
             assert!(finding.message.contains(change), "{word}: {}", finding.message);
-            let written = body["tools"][0].clone();
+            let written = tools_of(&body, target)[0].clone();
             let written = match target {
                 Target::OpenAiChat => &written["function"]["parameters"],
                 Target::OpenAiResponses => &written["parameters"],
+                Target::BedrockConverse => &written["toolSpec"]["inputSchema"]["json"],
                 _ => &written["input_schema"],
             };
             let both = json!({"a": {"type": "string"}, "b": {"type": "number"}});

@@ -34,7 +34,8 @@ fn escaped_slashes_are_read_as_slashes() {
         {"type":"image","source":{"type":"url","url":"https:\/\/a.b\/c.png"}},
         {"type":"image","image_url":{"url":"data:image\/png;base64,BB\/B"}}]}"#;
     let view = [Message::from_json(json).unwrap()];
-    for target in Target::ALL {
+    // Bedrock accepts no URLs.
+    for target in Target::ALL.into_iter().filter(|it| *it != Target::BedrockConverse) {
         let rendered = check(&view, target, None).unwrap();
         assert_eq!(rendered.findings, [], "{target}");
         let sent_body = body(&view, target).to_string();
@@ -366,6 +367,9 @@ fn media_types_are_sent_as_they_are_registered() {
         let view = [image(written, "AAAA")];
         for target in Target::ALL {
             let rendered = check(&view, target, None).unwrap();
+            // Bedrock has names of forms: `png`.
+            let is_bedrock = target == Target::BedrockConverse;
+            let sent = if is_bedrock { sent.trim_start_matches("image/") } else { sent };
             assert!(rendered.body.contains(sent), "{target}: {}", rendered.body);
             assert_eq!(rendered.findings, [], "{target} {written}");
         }

@@ -20,7 +20,8 @@ pub struct Render<'a> {
     pub conversation: String,
     /// The provider.
     pub render: Provider,
-    /// The model. It becomes a field of the request, except for `gemini`.
+    /// The model. It becomes a field of the request, except for `gemini` and
+    /// `bedrock-converse`.
     pub model: Option<String>,
     /// More fields of the request.
     #[serde(borrow)]

@@ -14,6 +14,7 @@ pub const RULES: &[&str] = &[
     "first_content",
     "parts",
     "part",
+    "media_type",
     "system",
     "function_name",
     "args",

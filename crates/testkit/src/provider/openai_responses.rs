@@ -83,8 +83,9 @@ pub fn check(request: &Value) -> Check {
         return Ok(());
     }
     let stored = request.get("store") != Some(&Value::Bool(false));
-    let continues = request.get("previous_response_id").is_some_and(Value::is_string);
-    // A request that continues a stored response may add nothing to it.
+    let continues = request.get("previous_response_id").is_some_and(Value::is_string)
+        || request.get("conversation").is_some_and(|it| it.is_string() || it.is_object());
+    // A request that continues a stored response or conversation may add nothing to it.
     if continues && request.get("input").and_then(Value::as_array).is_some_and(Vec::is_empty) {
         return Ok(());
     }

@@ -8,7 +8,11 @@ use super::{Check, Provider, filled_list, filled_string, is_word, object, only_f
 
 /// Checks the tools of a request, if it has any.
 pub fn check(provider: Provider, request: &Value) -> Check {
-    let Some(tools) = request.get("tools") else { return Ok(()) };
+    let tools = match provider {
+        Provider::BedrockConverse => request.get("toolConfig").and_then(|it| it.get("tools")),
+        _ => request.get("tools"),
+    };
+    let Some(tools) = tools else { return Ok(()) };
     let mut tools = filled_list(Some(tools), "tools", "tools")?;
     let mut at = "tools".to_owned();
     if provider == Provider::Gemini {
@@ -55,6 +59,13 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
         Provider::Anthropic => {
             (tool, &["name", "description", "input_schema", "cache_control"], "input_schema", 128)
         }
+        Provider::BedrockConverse => {
+            only_fields(tool, &["toolSpec"], "tools", at)?;
+            let Some(Value::Object(spec)) = tool.get("toolSpec") else {
+                return refuse("tools", format!("{at}.toolSpec"), "missing");
+            };
+            (spec, &["name", "description", "inputSchema"], "inputSchema", 64)
+        }
         Provider::Gemini => {
             let known = &["name", "description", "parametersJsonSchema"];
             (tool, known, "parametersJsonSchema", 64)
@@ -75,7 +86,11 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
         filled_string(tool, "description", "tools", at)?;
     }
     let at = format!("{at}.{schema}");
-    let schema = match tool.get(schema) {
+    let schema = match provider {
+        Provider::BedrockConverse => tool.get(schema).and_then(|it| it.get("json")),
+        _ => tool.get(schema),
+    };
+    let schema = match schema {
         Some(Value::Object(schema)) if schema.get("type") == Some(&"object".into()) => schema,
         _ => return refuse("tools", at, "must be the schema of an object"),
     };
@@ -83,7 +98,7 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
         Provider::OpenAiChat | Provider::OpenAiResponses => {
             &["anyOf", "oneOf", "allOf", "enum", "not"]
         }
-        Provider::Anthropic => &["anyOf", "oneOf", "allOf"],
+        Provider::Anthropic | Provider::BedrockConverse => &["anyOf", "oneOf", "allOf"],
         Provider::Gemini => &[],
     };
     match refused.iter().find(|key| schema.contains_key(**key)) {

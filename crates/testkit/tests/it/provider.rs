@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use testkit::provider::Provider;
 
 mod anthropic;
+mod bedrock_converse;
 mod gemini;
 mod openai_chat;
 mod openai_responses;

@@ -122,6 +122,13 @@ fn every_rule_refuses_a_request_that_breaks_it() {
             ])]),
         ),
         Refused(
+            "media_type",
+            "contents[0].parts[0]",
+            request(vec![user(vec![
+                json!({"inlineData": {"mimeType": "application/zip", "data": "AAAA"}}),
+            ])]),
+        ),
+        Refused(
             "system",
             "systemInstruction",
             json!({"systemInstruction": "be kind", "contents": [hi()]}),

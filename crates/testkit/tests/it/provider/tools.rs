@@ -12,12 +12,16 @@ fn definition(provider: Provider, name: &str) -> Value {
         }
         Provider::Anthropic => json!({"name": name, "description": "d", "input_schema": schema}),
         Provider::Gemini => json!({"name": name, "parametersJsonSchema": schema}),
+        Provider::BedrockConverse => {
+            json!({"toolSpec": {"name": name, "inputSchema": {"json": schema}}})
+        }
     }
 }
 
 fn request(provider: Provider, tools: &[Value]) -> Value {
     match provider {
         Provider::Gemini => json!({"tools": [{"functionDeclarations": tools}]}),
+        Provider::BedrockConverse => json!({"toolConfig": {"tools": tools}}),
         _ => json!({"tools": tools}),
     }
 }
@@ -26,6 +30,7 @@ fn request(provider: Provider, tools: &[Value]) -> Value {
 fn inner(provider: Provider, tool: &mut Value) -> &mut Value {
     match provider {
         Provider::OpenAiChat => &mut tool["function"],
+        Provider::BedrockConverse => &mut tool["toolSpec"],
         _ => tool,
     }
 }
