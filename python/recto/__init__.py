@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from . import types
+from ._fit import Fitted, count_tokens, fit, repair
 from .aio import AsyncConversation, AsyncStore
 from .errors import (
     BatchNotFound,
@@ -37,6 +38,7 @@ __all__ = [
     "Conversation",
     "ConversationExists",
     "ConversationNotFound",
+    "Fitted",
     "InvalidRequest",
     "NotFound",
     "NothingToRevert",
@@ -46,5 +48,8 @@ __all__ = [
     "Store",
     "VersionConflict",
     "VersionNotFound",
+    "count_tokens",
+    "fit",
+    "repair",
     "types",
 ]

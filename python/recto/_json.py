@@ -53,11 +53,11 @@ def _fault(value: object, path: str, above: set[int]) -> tuple[str, str] | None:
         return None if is_finite else (path, f"is {value}, which is not JSON")
     if not isinstance(value, (dict, list, tuple)):
         return path, f"is a {type(value).__name__}, which is not JSON"
-    if id(value) in above:
+    if id(cast("object", value)) in above:
         return path, "contains itself"
     if len(above) > 500:
         return path, "is nested too deeply"
-    above = above | {id(value)}
+    above = above | {id(cast("object", value))}
     if isinstance(value, dict):
         return _fault_in_object(cast("Mapping[object, object]", value), path, above)
     for number, item in enumerate(cast("list[object]", value)):

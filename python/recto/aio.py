@@ -29,10 +29,22 @@ class AsyncStore:
 
     @classmethod
     async def open(
-        cls, address: str, *, tenant: str | None = None, search: bool | None = None
+        cls,
+        address: str,
+        *,
+        tenant: str | None = None,
+        search: bool | None = None,
+        max_message_bytes: int | None = None,
     ) -> Self:
         """Opens the store at an address: ``memory:``, ``sqlite:PATH`` or ``postgres://…``."""
-        return cls(await asyncio.to_thread(Store.open, address, tenant=tenant, search=search))
+        store = await asyncio.to_thread(
+            Store.open,
+            address,
+            tenant=tenant,
+            search=search,
+            max_message_bytes=max_message_bytes,
+        )
+        return cls(store)
 
     @property
     def sync(self) -> Store:

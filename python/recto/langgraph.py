@@ -15,7 +15,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeGuard, TypeVar, cast
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import (
@@ -450,7 +450,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
 _NO_VIEW = _View(-1, [], [], [])
 
 
-def _are_messages(value: object) -> bool:
+def _are_messages(value: object) -> TypeGuard[list[BaseMessage]]:
     if not isinstance(value, list) or not value:
         return False
     return all(is_message(message) for message in cast("list[object]", value))

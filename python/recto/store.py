@@ -30,26 +30,39 @@ class Store:
     1
     """
 
-    def __init__(self, native: NativeStore, address: str, tenant: str | None = None) -> None:
+    def __init__(self, native: NativeStore, address: str, options: dict[str, Any]) -> None:
         self._native: NativeStore | None = native
         self._address = address
-        self._tenant = tenant
+        self._options = options
         self._reopening = threading.Lock()
         _OPEN.add(self)
 
     @classmethod
-    def open(cls, address: str, *, tenant: str | None = None, search: bool | None = None) -> Self:
+    def open(
+        cls,
+        address: str,
+        *,
+        tenant: str | None = None,
+        search: bool | None = None,
+        max_message_bytes: int | None = None,
+    ) -> Self:
         """Opens the store at an address: ``memory:``, ``sqlite:PATH`` or ``postgres://…``.
 
         ``search`` is whether a store that this call creates has an index for :meth:`search`.
-        Default: true, except in memory.
+        Default: true, except in memory. ``max_message_bytes`` is the largest accepted message.
+        Default: 32 MiB.
         """
-        return cls(NativeStore.open(address, tenant, search), address, tenant)
+        options: dict[str, Any] = {
+            "tenant": tenant,
+            "search": search,
+            "max_message_bytes": max_message_bytes,
+        }
+        return cls(NativeStore.open(address, **options), address, options)
 
     @classmethod
     def shared(cls, address: str) -> Store:
         """The store at an address that all callers in this process share. It stays open."""
-        with _SHARED_LOCK:
+        with _shared_lock:
             store = _SHARED.get(address)
             if store is None or store.closed:
                 store = _SHARED[address] = Store.open(address)
@@ -204,7 +217,7 @@ class Store:
                     "a store in memory belongs to the process that opened it; open a store in this "
                     "process, or use an address that both processes can open",
                 )
-            self._native = NativeStore.open(self._address, self._tenant)
+            self._native = NativeStore.open(self._address, **self._options)
             return self._native
 
 
@@ -248,7 +261,7 @@ class Conversation:
         **options: Unpack[t.WriteOptions],
     ) -> t.Outcome:
         """Adds a message, or several, to the end of the view."""
-        added = [messages] if isinstance(messages, Mapping) else list(messages)
+        added = _listed(messages)
         operation = {"operation": "APPEND", "messages": added, "description": description}
         return self.apply(_given(operation), **options)
 
@@ -261,7 +274,7 @@ class Conversation:
         **options: Unpack[t.WriteOptions],
     ) -> t.Outcome:
         """Inserts messages at a position of the view."""
-        added = [messages] if isinstance(messages, Mapping) else list(messages)
+        added = _listed(messages)
         operation = {
             "operation": "INSERT",
             "position": position,
@@ -543,6 +556,10 @@ class Conversation:
         return f"Conversation({self._name!r})"
 
 
+def _listed(messages: t.Message | Iterable[t.Message]) -> list[t.Message]:
+    return [cast("t.Message", messages)] if isinstance(messages, Mapping) else list(messages)
+
+
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in options.items() if value is not None}
@@ -574,14 +591,14 @@ def _write_options(options: Mapping[str, Any]) -> dict[str, Any]:
 # Stores of this process. In a forked process they are opened again when they are used.
 _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 _SHARED: dict[str, Store] = {}
-_SHARED_LOCK = threading.Lock()
+_shared_lock = threading.Lock()
 # Native stores of the process that forked this one. Keeping them here costs nothing.
 _OF_PARENT: list[NativeStore] = []
 
 
 def _after_fork() -> None:
-    global _SHARED_LOCK
-    _SHARED_LOCK = threading.Lock()
+    global _shared_lock
+    _shared_lock = threading.Lock()
     for store in list(_OPEN):
         native = store._native  # pyright: ignore[reportPrivateUsage]
         if native is not None and not native.closed:

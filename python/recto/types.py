@@ -336,3 +336,13 @@ class _Imported(TypedDict):
 
 class Imported(_Imported, total=False):
     state: State
+
+
+class ListRepair(TypedDict):
+    """A repair of a list of messages. ``index`` is a position in the given list."""
+
+    rule: str
+    severity: str
+    index: int
+    message: str
+    repair: str

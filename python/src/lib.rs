@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use recto::{Address, Options, Tenant, blocking};
+use recto::{Address, Limits, Options, Tenant, blocking};
 use recto_service::Service;
 
 /// An open store. The class `recto.Store` wraps it.
@@ -41,18 +41,23 @@ impl Drop for OpenStore {
 impl NativeStore {
     /// Opens a store by its address: `memory:`, `sqlite:PATH` or `postgres://…`.
     #[staticmethod]
-    #[pyo3(signature = (address, tenant=None, search=None))]
+    #[pyo3(signature = (address, tenant=None, search=None, max_message_bytes=None))]
     fn open(
         py: Python<'_>,
         address: &str,
         tenant: Option<&str>,
         search: Option<bool>,
+        max_message_bytes: Option<usize>,
     ) -> PyResult<NativeStore> {
         let is_in_memory = matches!(address.parse(), Ok(Address::Memory));
         let options = Options {
             tenant: Tenant(tenant.unwrap_or_default().to_owned()),
             // As in `recto exec`: an index of a store in memory seldom pays off.
             search: search.unwrap_or(!is_in_memory),
+            limits: Limits {
+                message_bytes: max_message_bytes.unwrap_or(Limits::default().message_bytes),
+                ..Limits::default()
+            },
             ..Options::default()
         };
         let opened = py.detach(|| blocking::Recto::open_with(address, options));
@@ -126,6 +131,17 @@ fn schema() -> String {
     recto_service::schema().to_string()
 }
 
+/// Answers a request that needs no store: `fit`, `repair` or `countTokens`.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+fn compute(py: Python<'_>, text: &str) -> PyResult<String> {
+    let answered = py.detach(|| {
+        let answer = recto_service::compute(text);
+        answer.map(|response| response.to_json()).map_err(|error| error.to_json().to_string())
+    });
+    answered.map_err(|error| raised(py, &error))
+}
+
 /// The exception for an error of the contract: `recto.errors.error_of` chooses its class.
 fn raised(py: Python<'_>, error: &str) -> PyErr {
     let make = || py.import("recto.errors")?.call_method1("error_of", (error,));
@@ -139,5 +155,5 @@ fn raised(py: Python<'_>, error: &str) -> PyErr {
 #[pymodule]
 mod _recto {
     #[pymodule_export]
-    use super::{NativeStore, schema};
+    use super::{NativeStore, compute, schema};
 }

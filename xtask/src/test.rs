@@ -29,7 +29,7 @@ pub(crate) fn run(
         requirement::clippy(),
         requirement::cargo_deny(),
         requirement::postgresql(),
-        // For the clients of `recto exec` in `examples/`.
+        // For the Python package, and the clients of `recto exec` in `examples/`.
         requirement::python(),
         requirement::node(),
         requirement::typescript(),
@@ -59,6 +59,7 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     steps.extend(lints(workspace));
     steps.push(docs(workspace));
     steps.extend(tests(workspace));
+    steps.push(python(workspace));
     steps
 }
 
@@ -118,6 +119,17 @@ fn tests(workspace: &Workspace) -> Vec<Step> {
     tiny.command.env("RUSTFLAGS", TINY_NODES);
     tiny.command.env("CARGO_TARGET_DIR", workspace.target().join("tiny"));
     vec![test("test", &["--workspace", "--all-features"]), tiny]
+}
+
+/// The Python package: its build, types and tests, in a virtual environment in the target directory.
+fn python(workspace: &Workspace) -> Step {
+    let mut command = workspace.command("python3");
+    command.arg("python/check.py").arg(workspace.target());
+    Step::new(
+        "python",
+        command,
+        "run one test alone: target/python/venv/bin/pytest python/tests -k NAME",
+    )
 }
 
 /// What a step adds to the summary.
