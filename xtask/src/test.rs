@@ -30,7 +30,7 @@ pub(crate) fn run(
         requirement::clippy(),
         requirement::cargo_deny(),
         requirement::postgresql(),
-        // For the clients of `recto exec` in `examples/`.
+        // For the Python package, and the clients of `recto exec` in `examples/`.
         requirement::python(),
         requirement::node(),
         requirement::typescript(),
@@ -60,6 +60,7 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     steps.extend(lints(workspace));
     steps.push(docs(workspace));
     steps.extend(tests(workspace));
+    steps.push(python(workspace));
     steps
 }
 
@@ -125,6 +126,17 @@ fn tests(workspace: &Workspace) -> Vec<Step> {
     let wrapper = workspace.root().join("xtask/tiny_nodes.sh");
     tiny.command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
     vec![test("test", &["--workspace", "--all-features"]), tiny]
+}
+
+/// The Python package: its build, types and tests, in a virtual environment in the target directory.
+fn python(workspace: &Workspace) -> Step {
+    let mut command = workspace.command("python3");
+    command.arg("python/check.py").arg(workspace.target());
+    Step::new(
+        "python",
+        command,
+        "run one test alone: target/python/venv/bin/pytest python/tests -k NAME",
+    )
 }
 
 /// What a step adds to the summary.

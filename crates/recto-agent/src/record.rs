@@ -125,7 +125,7 @@ impl Agent {
         request: impl Into<Request>,
         version: Version,
     ) -> Result<Option<Outcome>, Error> {
-        let write = WriteOptions { expected_version: Some(version), idempotency_key: None };
+        let write = WriteOptions { expected_version: Some(version), ..WriteOptions::default() };
         match self.conversation.apply_with(request, write).await {
             Ok(outcome) => Ok(Some(outcome)),
             Err(error) if error.is_conflict() => Ok(None),

@@ -17,8 +17,8 @@ use crate::settings::{Settings, Shared};
 use crate::state::{Origins, State};
 use crate::tools::{self, Descriptions, ToolSet};
 use crate::{
-    BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Position, Stats, Timestamp,
-    Tool, Version, View, Warning, WarningCode,
+    BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Note, Outcome, Position, Stats,
+    Timestamp, Tool, Version, View, Warning, WarningCode,
 };
 
 /// A conversation at one version: an immutable value. A clone costs O(1).
@@ -87,6 +87,7 @@ impl Conversation {
             reason: Reason::text("the conversation was created".into()),
             tools,
             tools_origin: Version(0),
+            note: None,
         };
         let history = History::new(record);
         Ok(Conversation { shared, log, history })
@@ -169,6 +170,7 @@ impl Conversation {
             reason,
             tools,
             tools_origin,
+            note: None,
         };
         self.commit(log, record, adds_foreign)
     }
@@ -322,6 +324,7 @@ impl Conversation {
             reason: Reason::of(step, || step.reason_text()),
             tools: to.tools.0,
             tools_origin: to.tools.1,
+            note: None,
         };
         self.commit(self.log.clone(), record, false)
     }
@@ -361,6 +364,25 @@ impl Conversation {
         }
         let reason = Reason::text(draft.reason());
         self.commit_draft(draft, OperationKind::SetTools, reason)
+    }
+
+    /// The conversation with a note at its newest version, for the value that a request has just made.
+    ///
+    /// ```
+    /// use recto_core::{Approx, Conversation, Message, Note, Settings};
+    ///
+    /// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
+    /// let (appended, _) = start.append([Message::user("hello")], 1)?;
+    /// let noted = appended.with_note(Note::from_json(r#"{"run": 7}"#)?);
+    /// let info = noted.version_info(noted.version())?;
+    /// assert_eq!(info.note.unwrap().json(), r#"{"run": 7}"#);
+    /// # Ok::<(), recto_core::Error>(())
+    /// ```
+    pub fn with_note(&self, note: Note) -> Conversation {
+        let mut noted = self.clone();
+        let record = Record { note: Some(note), ..self.history.current().clone() };
+        noted.history.load(self.version(), record);
+        noted
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -469,6 +491,7 @@ impl Conversation {
             batch: state.path.current_number(),
             batch_opened_by: state.path.current.origin.version,
             log: record.log_len as usize,
+            note: record.note.clone(),
         }
     }
 
@@ -536,4 +559,7 @@ pub struct VersionInfo {
     pub batch_opened_by: Version,
     /// The length of its log.
     pub log: usize,
+    /// The note that the writer stored with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
 }

@@ -19,7 +19,7 @@ use sum_tree::{Item, SumTree, Summary};
 use crate::number::OptVersion;
 use crate::operation::{Operation, OperationKind, Redo, Rollback, Step, Undo, describe_append};
 use crate::state::State;
-use crate::{Error, Missing, Timestamp, ToolSet, Version, View};
+use crate::{Error, Missing, Note, Timestamp, ToolSet, Version, View};
 
 /// The record of a version. A conversation keeps many of them, so it is small.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub(crate) struct Record {
     pub(crate) tools: Option<Arc<ToolSet>>,
     /// The version that set the tools.
     pub(crate) tools_origin: Version,
+    /// The note that the writer stored with the version.
+    pub(crate) note: Option<Note>,
 }
 
 /// The state of a version, or a reference to it.

@@ -65,6 +65,7 @@ mod matcher;
 mod message;
 mod message_log;
 mod missing;
+mod note;
 mod number;
 mod operation;
 mod outcome;
@@ -99,6 +100,7 @@ pub use message::{Message, ToolCall};
 pub use message_log::EntryMeta;
 pub use message_log::{LogEntry, MessageLog};
 pub use missing::{Missing, StoredPath};
+pub use note::Note;
 pub use number::{BatchIndex, LogIndex, Position, Timestamp, Version};
 pub use operation::{
     Append, Arrange, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert,

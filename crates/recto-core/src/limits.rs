@@ -14,9 +14,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 4 MiB per message, 64 levels, 10,000 messages per request.
+    /// 32 MiB per message, which an image in base64 does not exceed at any provider; 64 levels; 10,000
+    /// messages per request.
     fn default() -> Self {
-        Limits { message_bytes: 4 << 20, depth: 64, messages: 10_000 }
+        Limits { message_bytes: 32 << 20, depth: 64, messages: 10_000 }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::settings::Shared;
 use crate::state::State;
 use crate::{
     ArrayState, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Error, Hit, Inconsistency,
-    LogIndex, MarkMap, Marks, Message, Outcome, Query, Request, SavedSettings, SavedState,
+    LogIndex, MarkMap, Marks, Message, Note, Outcome, Query, Request, SavedSettings, SavedState,
     SavedVersion, Scope, Stats, Timestamp, Tool, ToolSet, Version, View, Warning,
 };
 
@@ -228,6 +228,11 @@ impl PartialConversation {
     ) -> Result<(PartialConversation, Outcome), Error> {
         let (next, outcome) = self.0.set_tools(tools, now)?;
         Ok((PartialConversation(next), outcome))
+    }
+
+    /// See [`Conversation::with_note`].
+    pub fn with_note(&self, note: Note) -> PartialConversation {
+        PartialConversation(self.0.with_note(note))
     }
 
     /// See [`Conversation::at`].

@@ -15,6 +15,7 @@
 //! | write a whole log, with its rewinds | [`export_log`] |
 //! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and a [`Finding`] per repair |
 //! | check a view before sending it | [`lint`]; [`fix`] returns the operations that repair the view |
+//! | fit or repair a list of messages in memory | [`ForeignList`]: which positions stay, and which messages are new |
 //! | compute what an edit costs at the provider's prompt cache | [`CachePlan`] |
 //!
 //! # From a file to a provider and back
@@ -78,6 +79,7 @@ mod envelope;
 mod error;
 mod export;
 mod flat;
+mod foreign_list;
 mod format;
 mod import;
 mod json;
@@ -97,6 +99,7 @@ pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
 pub use envelope::EnvelopeInfo;
 pub use error::Error;
 pub use export::{Container, ExportOptions, export, export_log};
+pub use foreign_list::{ForeignList, ListItem};
 pub use format::Format;
 pub use import::{Collected, ImportOptions, Input, Sink, Start, Step, TranscriptWarning, import};
 pub use json::Str;

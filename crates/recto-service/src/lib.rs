@@ -88,7 +88,7 @@ pub use self::cache_plan::{Plan, PlanFor, Savings};
 pub use self::entry::{MarkedEntries, ShownEntry, entries_of, with_marks};
 pub use self::error::Error;
 pub use self::read::{Fields, check_names};
-pub use self::request::{Perform, Request, RequestKind, Response, Scoped};
+pub use self::request::{Perform, Request, RequestKind, Response, Scoped, compute};
 pub use self::requests::*;
 pub use self::schema::schema;
 pub use self::sent::{

@@ -94,6 +94,9 @@ requests! {'a;
         "list" => List(List) -> Conversations,
         "search" => Search(Search) -> SearchResults,
         "verify" => VerifyStore(VerifyStore) -> StoreVerification,
+        "fit" => FitList(FitList<'a>) -> FittedList,
+        "repair" => RepairList(RepairList<'a>) -> FittedList,
+        "countTokens" => CountTokens(CountTokens<'a>) -> CountedTokens,
     }
     Conversation {
         "op" | "ops" => Apply(Apply<'a>) -> Applied,
@@ -140,6 +143,30 @@ impl<'a> Request<'a> {
         let kind = read::kind_of(text)?;
         (kind.read)(text)
     }
+}
+
+/// Answers a request that needs no store: `fit`, `repair` and `countTokens`.
+///
+/// ```
+/// let request = r#"{"countTokens": [{"role": "user", "content": "hi"}], "counter": "approx"}"#;
+/// let response = recto_service::compute(request)?;
+/// assert_eq!(response.to_json(), r#"{"tokens":4,"each":[4]}"#);
+/// # Ok::<(), recto_service::Error>(())
+/// ```
+pub fn compute(text: &str) -> Result<Response, Error> {
+    Ok(match Request::read(text)? {
+        Request::FitList(request) => Response::FitList(request.compute()?),
+        Request::RepairList(request) => Response::RepairList(request.compute()?),
+        Request::CountTokens(request) => Response::CountTokens(request.compute()?),
+        _ => {
+            let reason = "this request needs a store; only fit, repair and countTokens do not";
+            return Err(wrong_request(reason));
+        }
+    })
+}
+
+fn wrong_request(reason: &str) -> Error {
+    recto::EngineError::InvalidOperation { reason: reason.to_owned(), field: None }.into()
 }
 
 impl Response {

@@ -181,6 +181,9 @@ by_hand! {
         "additionalProperties": false,
     });
 
+    /// A role.
+    Role = json_schema!({ "enum": ["system", "user", "assistant", "tool"] });
+
     /// The name of a token counter.
     CounterName = json_schema!({ "enum": <dyn Counter>::BUILT_IN });
 }
@@ -381,6 +384,8 @@ pub(crate) struct VersionInfo {
     batch_opened_by: u32,
     /// The length of its log.
     log: u64,
+    /// The JSON that the writer stored with it.
+    note: Option<Value>,
 }
 
 /// A version that changed whether an entry is visible.

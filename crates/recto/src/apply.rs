@@ -10,7 +10,7 @@
 //!   └─ publish the next value, return the outcome
 //! ```
 
-use recto_core::{LogIndex, Outcome, PartialConversation, Request, Tool, Version};
+use recto_core::{LogIndex, Note, Outcome, PartialConversation, Request, Tool, Version};
 use recto_store::{IdempotencyKey, hash_of};
 use tracing::Instrument;
 
@@ -30,17 +30,20 @@ pub struct WriteOptions {
     /// not compared. Keys are kept as long as the conversation; forks do not inherit them. Use a long
     /// random key.
     pub idempotency_key: Option<String>,
+    /// JSON that is stored with the version, in the same transaction, and read with
+    /// [`version_info`](Conversation::version_info). A request that makes no version stores no note.
+    pub note: Option<Note>,
 }
 
 impl WriteOptions {
     /// Options with an expected version.
     pub fn expecting(version: Version) -> WriteOptions {
-        WriteOptions { expected_version: Some(version), idempotency_key: None }
+        WriteOptions { expected_version: Some(version), ..WriteOptions::default() }
     }
 
     /// Options with an idempotency key.
     pub fn keyed(idempotency_key: impl Into<String>) -> WriteOptions {
-        WriteOptions { expected_version: None, idempotency_key: Some(idempotency_key.into()) }
+        WriteOptions { idempotency_key: Some(idempotency_key.into()), ..WriteOptions::default() }
     }
 }
 
@@ -204,6 +207,11 @@ impl Conversation {
         hash: impl Fn() -> [u8; 32],
         options: WriteOptions,
     ) -> Result<Outcome, Error> {
+        // A key belongs to a request with its note.
+        let hash = || match &options.note {
+            Some(note) => hash_of(&[&hash(), note.json().as_bytes()].concat()),
+            None => hash(),
+        };
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
         for attempt in 0..MAX_COMMIT_ATTEMPTS {
@@ -225,7 +233,10 @@ impl Conversation {
                     continue;
                 }
             }
-            let (next, outcome) = done?;
+            let (mut next, outcome) = done?;
+            if let Some(note) = options.note.as_ref().filter(|_| outcome.changed) {
+                next = next.with_note(note.clone());
+            }
             let loaded = open.as_mut().expect("it is loaded");
             let key = options.idempotency_key.as_ref().map(|key| IdempotencyKey {
                 key: key.clone(),

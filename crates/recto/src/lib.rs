@@ -122,10 +122,11 @@ pub use recto_core::Error as EngineError;
 pub use recto_core::{
     Append, Approx, Arrange, ArrayState, BatchEnd, BatchIndex, BatchSnapshot, BatchStart, Blame,
     Carry, Clear, Code, Compress, Counter, Delete, Diff, Effect, Entries, Filter, Fit, Insert,
-    Limits, LogIndex, Mark, MarkMap, Message, Moment, Operation, OperationKind, Outcome, PINNED,
-    Pick, Portion, Position, Query, Redo, Replace, ReplaceEntries, Request, Restore, Role, RoleSet,
-    Rollback, SavedSettings, Scope, Settings, SharedPrefix, Stats, Step, Timestamp, Tool, ToolCall,
-    Truncate, TypeIndices, Undo, Unmark, Version, VersionInfo, View, Warning, WarningCode,
+    Limits, LogIndex, Mark, MarkMap, Message, Moment, Note, Operation, OperationKind, Outcome,
+    PINNED, Pick, Portion, Position, Query, Redo, Replace, ReplaceEntries, Request, Restore, Role,
+    RoleSet, Rollback, SavedSettings, Scope, Settings, SharedPrefix, Stats, Step, Timestamp, Tool,
+    ToolCall, Truncate, TypeIndices, Undo, Unmark, Version, VersionInfo, View, Warning,
+    WarningCode,
 };
 pub use recto_store::Error as StoreError;
 pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant, hash_of};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use recto_core::{Counter, Message, PartialConversation, Settings, Timestamp, Version};
+use recto_core::{Counter, Limits, Message, PartialConversation, Settings, Timestamp, Version};
 use recto_store::{
     Address, CommitRow, ConversationId, ConversationRow, Head, Lineage, Link, MemoryStore,
     NewConversation, Store, Tenant, new_id, pack_commit,
@@ -30,6 +30,9 @@ pub struct Options {
     /// Counters in addition to the built-in ones. A conversation stores the name of its counter, and
     /// can be opened only with a counter of that name.
     pub counters: Vec<Arc<dyn Counter>>,
+    /// Limits on the messages of requests that are read as JSON. Default: 32 MiB per message, 64 levels,
+    /// 10,000 messages per request.
+    pub limits: Limits,
     /// The source of the times of requests and leases. Default: the clock of the system.
     pub clock: Clock,
 }
@@ -41,6 +44,7 @@ impl Default for Options {
             search: true,
             open_conversations: 256,
             counters: Vec::new(),
+            limits: Limits::default(),
             clock: Clock::default(),
         }
     }
@@ -77,6 +81,7 @@ impl Counters {
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) counters: Counters,
+    pub(crate) limits: Limits,
     pub(crate) clock: Clock,
     /// Whether the store keeps an index for the search.
     pub(crate) is_searched: bool,
@@ -151,6 +156,7 @@ impl Recto {
             is_searched: store.keeps_words(),
             store,
             counters: Counters(options.counters),
+            limits: options.limits,
             clock: options.clock,
             open: OpenSlots::keeping(options.open_conversations),
         };
@@ -160,6 +166,11 @@ impl Recto {
     /// The same store for another tenant.
     pub fn for_tenant(&self, tenant: Tenant) -> Recto {
         Recto { shared: self.shared.clone(), tenant }
+    }
+
+    /// The limits on the messages of requests that are read as JSON.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
     }
 
     /// The underlying store.

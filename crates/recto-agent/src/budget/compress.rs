@@ -386,7 +386,8 @@ impl Agent {
         request: Request,
         may_defer: bool,
     ) -> Result<Attempt, Error> {
-        let write = WriteOptions { expected_version: Some(view.version), idempotency_key: None };
+        let write =
+            WriteOptions { expected_version: Some(view.version), ..WriteOptions::default() };
         let preview = match self.conversation.preview_with(request.clone(), write.clone()).await {
             Ok(preview) => preview,
             Err(error) if error.is_conflict() => return Ok(Attempt::Conflict),

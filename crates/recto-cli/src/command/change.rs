@@ -124,6 +124,7 @@ impl ChangeArguments {
         let write = WriteOptions {
             expected_version: self.expect_version.map(Version),
             idempotency_key: self.key,
+            ..WriteOptions::default()
         };
         let operations: Vec<&str> =
             request.steps.iter().map(|step| step.operation.kind().as_str()).collect();

@@ -27,6 +27,8 @@ use crate::printable;
 #[derive(Args, Debug)]
 #[command(after_help = r#"Requests about the store:
   create, import, list, search, verify
+Requests about a list of messages, which store nothing:
+  fit, repair, countTokens
 Requests about a conversation, with {"conversation": NAME, …}:
   op, ops, setTools, tools, ask, show, count, stats, info, log, blame, tokens, timeline, tokenCheck,
   marks, markMap, state, snapshot, diff, render, lint, cachePlan, calls, export, fork, rename, remove,

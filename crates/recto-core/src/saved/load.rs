@@ -353,6 +353,7 @@ impl SavedVersion {
             }),
             tools: None,
             tools_origin: Version(0),
+            note: self.note.clone(),
         }
     }
 

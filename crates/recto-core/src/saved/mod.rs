@@ -32,7 +32,7 @@ pub use self::shown::ShownEntries;
 pub use self::state::{BatchWalk, SavedState, SavedVersions};
 use crate::missing::BatchOrigin;
 use crate::operation::OperationKind;
-use crate::{Conversation, LogIndex, Timestamp, Tool, Version};
+use crate::{Conversation, LogIndex, Note, Timestamp, Tool, Version};
 
 /// The format that this build writes, and the only one that it reads.
 pub const SAVED_FORMAT: u32 = 1;
@@ -110,6 +110,8 @@ pub struct SavedVersion {
     tools: Option<SavedTools>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     steps: Vec<SavedStep>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    note: Option<Note>,
 }
 
 /// A view: the view of another version, or parts of that view and log entries.

@@ -150,6 +150,7 @@ impl Saver {
                 origin => SavedTools::Of(origin),
             }),
             steps,
+            note: record.note.clone(),
         }
     }
 

@@ -114,6 +114,7 @@ impl SavedVersion {
             batch: BatchIndex(self.batch_number as usize),
             batch_opened_by: self.batch.0,
             log: self.log_len as usize,
+            note: self.note.clone(),
         }
     }
 

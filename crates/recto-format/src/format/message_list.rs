@@ -105,6 +105,10 @@ impl<F: MessageCodec> Codec for F {
         read::import(self, input, out)
     }
 
+    fn read_list(&self, messages: &[&str]) -> Option<Result<Vec<Vec<Message>>, Error>> {
+        Some(read::convert_all(self, messages))
+    }
+
     fn is_message(&self, key: &str, value: &str) -> bool {
         matches!(self.read_envelope(key, value), Some(Ok(_)))
     }

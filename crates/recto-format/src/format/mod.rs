@@ -215,6 +215,11 @@ pub(crate) trait Codec: Sync {
     /// Reads a file and writes its steps to `out`.
     fn import(&self, input: &dyn Input, out: &mut StepWriter<'_>) -> Result<(), Error>;
 
+    /// The messages of each foreign message of a list; `None` if the format is not a list of messages.
+    fn read_list(&self, _messages: &[&str]) -> Option<Result<Vec<Vec<Message>>, Error>> {
+        None
+    }
+
     /// True if import converts this field of an envelope to a message.
     fn is_message(&self, _key: &str, _value: &str) -> bool {
         false

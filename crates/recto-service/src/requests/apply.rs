@@ -1,6 +1,6 @@
 //! `{"conversation": NAME, "op": {…}}` and `{"conversation": NAME, "ops": […]}`
 
-use recto::{Outcome, Request, WriteOptions};
+use recto::{Limits, Note, Outcome, Request, WriteOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,10 @@ pub struct Apply<'a> {
     /// A request that is repeated with the same key is not applied again, and returns the first
     /// result.
     pub idempotency_key: Option<String>,
+    /// JSON that is stored with the version, at most 16 KiB. Default: none.
+    #[serde(borrow)]
+    #[schemars(with = "Option<schema::Anything>")]
+    pub note: Option<&'a RawValue>,
     /// Whether to return the result of the change without making it. Default: `false`.
     pub dry_run: Option<bool>,
     /// Additional fields of the response: `["state"]`. Default: none.
@@ -59,13 +63,14 @@ impl Perform for Apply<'_> {
     type Response = Applied;
 
     async fn perform(self, service: &Service) -> Result<Applied, Error> {
-        let request = self.request()?;
+        let request = self.request(service.recto().limits())?;
         let dry_run = self.dry_run.unwrap_or(false);
         check_dry_run(dry_run, self.idempotency_key.as_deref(), &self.include)?;
         let conversation = service.conversation(&self.conversation).await?;
         let write = WriteOptions {
             expected_version: self.expected_version.map(|at| at.0),
             idempotency_key: self.idempotency_key,
+            note: read_note(self.note)?,
         };
         if dry_run {
             let preview = conversation.handle.preview_with(request, write).await?;
@@ -78,7 +83,7 @@ impl Perform for Apply<'_> {
 }
 
 impl Apply<'_> {
-    fn request(&self) -> Result<Request, Error> {
+    fn request(&self, limits: &Limits) -> Result<Request, Error> {
         let (name, value) = match (self.op, self.ops) {
             (Some(op), None) => ("op", op),
             (None, Some(ops)) => ("ops", ops),
@@ -89,8 +94,13 @@ impl Apply<'_> {
         };
         // The engine names fields of an operation without `op`, and those of a list with `ops[0]`.
         check_names(value, if name == "op" { "" } else { name })?;
-        Ok(Request::from_json(&format!("{{\"{name}\":{value}}}"))?)
+        Ok(Request::from_json_within(&format!("{{\"{name}\":{value}}}"), limits)?)
     }
+}
+
+/// The note of a change.
+pub(super) fn read_note(note: Option<&RawValue>) -> Result<Option<Note>, Error> {
+    Ok(note.map(|note| Note::from_json(note.get())).transpose()?)
 }
 
 /// Refuses a version that is not the newest.

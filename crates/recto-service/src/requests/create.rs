@@ -59,14 +59,14 @@ impl Perform for Create<'_> {
             self.settings.unwrap_or_default().checked().in_object("settings")?;
         let mut messages = Vec::new();
         let (size, limit) =
-            (self.messages.as_ref().map_or(0, Vec::len), recto::Limits::default().messages);
+            (self.messages.as_ref().map_or(0, Vec::len), service.recto().limits().messages);
         if size > limit {
             let what = "the number of messages in the request";
             let field = Some("messages".to_owned());
             return Err(recto::EngineError::TooLarge { what, size, limit, field }.into());
         }
         for (number, json) in self.messages.unwrap_or_default().into_iter().enumerate() {
-            let message = Message::from_json(json.get());
+            let message = Message::from_json_within(json.get(), service.recto().limits());
             messages.push(message.map_err(|error| at_message(number, error))?);
         }
         let (recto, name) = (service.recto(), self.create);

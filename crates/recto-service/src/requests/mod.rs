@@ -10,6 +10,7 @@ mod create;
 mod diff;
 mod erase;
 mod export;
+mod fit;
 mod fork;
 mod import;
 mod info;
@@ -45,6 +46,9 @@ pub use self::create::{Create, Created};
 pub use self::diff::{Diff, DiffOptions, Difference};
 pub use self::erase::{Erase, Erased, ErasedEntry};
 pub use self::export::{Export, ExportOptions, Exported};
+pub use self::fit::{
+    CountTokens, CountedTokens, FitList, FittedList, FittedMessage, ListRepair, RepairList,
+};
 pub use self::fork::{Fork, ForkOptions, Forked};
 pub use self::import::{Import, Imported};
 pub use self::info::{ConversationFigures, Info};

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Applied;
-use super::apply::check_dry_run;
+use super::apply::{check_dry_run, read_note};
 use super::state::state_after;
 use crate::error::wrong;
 use crate::read::check_tool_names;
@@ -28,6 +28,10 @@ pub struct SetTools<'a> {
     /// A request that is repeated with the same key is not applied again, and returns the first
     /// result.
     pub idempotency_key: Option<String>,
+    /// JSON that is stored with the version, at most 16 KiB. Default: none.
+    #[serde(borrow)]
+    #[schemars(with = "Option<schema::Anything>")]
+    pub note: Option<&'a RawValue>,
     /// Whether to return the result of the change without making it. Default: `false`.
     pub dry_run: Option<bool>,
     /// Additional fields of the response: `["state"]`. Default: none.
@@ -49,6 +53,7 @@ impl Perform for SetTools<'_> {
         let write = WriteOptions {
             expected_version: self.expected_version.map(|at| at.0),
             idempotency_key: self.idempotency_key,
+            note: read_note(self.note)?,
         };
         if dry_run {
             let preview = conversation.handle.preview_tools_with(tools, write).await?;

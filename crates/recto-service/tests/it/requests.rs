@@ -599,3 +599,64 @@ async fn create_refuses_more_messages_than_a_request_may_have() {
     let error = session.refused(r#"{"conversation":"a","list":true}"#).await;
     assert!(error["message"].as_str().unwrap().contains("about the store"), "{error}");
 }
+
+#[tokio::test]
+async fn a_note_is_stored_with_a_version() {
+    let session = Session::with_conversation().await;
+    let note = json!({ "run": "r-17", "steps": [1, null] });
+    let op = append(json!([user("one")]));
+    session.query(json!({ "conversation": "a", "op": op, "note": note })).await;
+    session
+        .query(json!({ "conversation": "a", "op": { "operation": "CLEAR" }, "note": null }))
+        .await;
+    session.query(json!({ "conversation": "a", "setTools": [{ "name": "x", "description": "y" }], "note": 7 })).await;
+    let versions = session.of("log", json!(true)).await["versions"].clone();
+    assert_eq!((&versions[0]["note"], &versions[2]["note"]), (&json!(7), &note));
+    assert!(versions[1].get("note").is_none());
+    let large =
+        json!({ "conversation": "a", "op": { "operation": "CLEAR" }, "note": "x".repeat(20_000) });
+    let refused = session.refused(&large.to_string()).await;
+    assert_eq!((&refused["code"], &refused["field"]), (&json!("too_large"), &json!("note")));
+}
+
+#[tokio::test]
+async fn a_list_is_fitted_and_repaired_without_a_conversation() {
+    let session = Session::new().await;
+    let call = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "read", "input": {} }] });
+    let list = json!([user(&"long ".repeat(50)), user("next"), call, user("never mind")]);
+    let fitted = session
+        .query(json!({ "fit": list, "maxTokens": 60, "targetTokens": 40, "counter": "approx", "repairFor": "anthropic" }))
+        .await;
+    assert_eq!(fitted["dropped"], json!([0]));
+    let messages = fitted["messages"].as_array().unwrap();
+    let kept: Vec<&Value> = messages.iter().filter_map(|message| message.get("from")).collect();
+    assert_eq!(kept, [&json!(1), &json!(2), &json!(3)]);
+    assert_eq!(messages[2]["made"]["content"][0]["tool_use_id"], "c");
+    assert!(fitted["tokensBefore"].as_u64() > Some(60) && fitted["repairs"][0]["index"] == 2);
+
+    let responses = json!([
+        { "type": "function_call", "call_id": "c", "name": "read", "arguments": "{}" },
+        { "role": "user", "content": "never mind" },
+    ]);
+    let repaired = session
+        .query(
+            json!({ "repair": responses, "for": "openai-responses", "format": "openai-responses" }),
+        )
+        .await;
+    assert_eq!(repaired["messages"][1]["made"]["type"], "function_call_output");
+    let counted = session.query(json!({ "countTokens": list, "counter": "approx" })).await;
+    assert_eq!(counted["tokens"], fitted["tokensBefore"]);
+    assert_eq!(counted["each"].as_array().unwrap().len(), 4);
+    assert_eq!(session.query(json!({ "list": true })).await["conversations"], json!([]));
+
+    for (request, field) in [
+        (json!({ "fit": [7], "maxTokens": 1 }), "fit[0]"),
+        (json!({ "fit": [], "maxTokens": 1, "targetTokens": 2 }), "targetTokens"),
+        (json!({ "fit": [], "maxTokens": 1, "keep": [0] }), "keep"),
+        (json!({ "fit": [], "maxTokens": 1, "startOn": "x" }), "startOn"),
+        (json!({ "fit": [], "maxTokens": 1, "counter": "x" }), "counter"),
+        (json!({ "repair": [], "for": "x" }), "for"),
+    ] {
+        assert_eq!(session.refused(&request.to_string()).await["field"], field, "{request}");
+    }
+}

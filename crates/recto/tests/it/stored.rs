@@ -6,6 +6,7 @@ mod finding;
 mod forgetting;
 mod forks;
 mod names;
+mod notes;
 mod packing;
 mod reading;
 mod writers;

@@ -22,8 +22,8 @@ fn a_limit_is_the_largest_allowed_value() {
     };
     let small = || of_depth(1);
     let cases = [
-        (request(&[of_size(4 << 20)]), "ok"),
-        (request(&[of_size((4 << 20) + 1)]), "too_large"),
+        (request(&[of_size(32 << 20)]), "ok"),
+        (request(&[of_size((32 << 20) + 1)]), "too_large"),
         (request(&[of_depth(64)]), "ok"),
         (request(&[of_depth(65)]), "too_large"),
         (request(&vec![small(); 10_000]), "ok"),

@@ -515,13 +515,17 @@ pub(super) const QUESTIONS: &[Case<'_>] = &[
 
 /// Requests over the default limits. They are generated because they are large.
 pub(super) fn oversized() -> Vec<(String, &'static str, &'static [&'static str])> {
-    let wordy = format!(r#"{{"role":"user","content":"{}"}}"#, "x".repeat(4 << 20));
+    let wordy = format!(r#"{{"role":"user","content":"{}"}}"#, "x".repeat(32 << 20));
     let deep =
         format!(r#"{{"role":"user","content":"x","y":{}{}}}"#, "[".repeat(64), "]".repeat(64));
     let one = |message: &str| format!(r#"{{"operation":"APPEND","messages":[{message}]}}"#);
     let half = append(5_001);
     vec![
-        (one(&wordy), "messages[0]", &["size in bytes", "4194304", "split it, or raise the limit"]),
+        (
+            one(&wordy),
+            "messages[0]",
+            &["size in bytes", "33554432", "split it, or raise the limit"],
+        ),
         (one(&deep), "messages[0]", &["depth", "is 65", "limit of 64"]),
         (
             format!(r#"{{"operation":"REPLACE","index":0,"message":{deep}}}"#),

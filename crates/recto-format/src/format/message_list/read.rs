@@ -6,7 +6,7 @@ use super::unreadable::{is_unreadable, unreadable_message};
 use super::{
     CallNames, Draft, FieldError, MessageCodec, ReadState, join, without_unreadable_parts,
 };
-use crate::import::{Input, Start};
+use crate::import::{Collected, ImportOptions, Input, Start};
 use crate::json::{self, Str};
 use crate::parts::MessageParts;
 use crate::source::{self, Layout, Source};
@@ -43,6 +43,24 @@ pub(super) fn import(
         out.progress(values.bytes_taken());
     }
     Ok(())
+}
+
+/// The messages of each foreign message. One that cannot be read becomes a message that keeps its bytes.
+pub(super) fn convert_all(
+    codec: &dyn MessageCodec,
+    messages: &[&str],
+) -> Result<Vec<Vec<Message>>, Error> {
+    let options = ImportOptions::default();
+    let mut warnings = Collected::default();
+    let mut out = StepWriter::new(&options, &mut warnings);
+    let mut reader =
+        Reader { codec, state: ReadState::default(), is_list_open: true, is_lines: false };
+    let convert = |(number, text): (usize, &&str)| {
+        let path = format!("[{number}]");
+        let foreign = Foreign { text, depth: recto_core::json::depth(text), line: 1, path: &path };
+        reader.convert(&foreign, &mut out)
+    };
+    messages.iter().enumerate().map(convert).collect()
 }
 
 struct Reader<'a> {

@@ -21,8 +21,10 @@ async fn a_writer_that_expects_an_old_version_is_refused(place: Place) {
     conversation.append([say(0)]).await.unwrap();
     let other = place.recto().conversation("a").await.unwrap();
     other.append([say(1)]).await.unwrap();
-    let seen =
-        |version| WriteOptions { expected_version: Some(Version(version)), idempotency_key: None };
+    let seen = |version| WriteOptions {
+        expected_version: Some(Version(version)),
+        ..WriteOptions::default()
+    };
     let append = recto::Append { messages: vec![say(2)] };
     let refused = conversation.apply_with(append.clone(), seen(1)).await.unwrap_err();
     assert_eq!(refused.code(), "version_conflict");

@@ -1,0 +1,312 @@
+//! Fits and repairs a list of foreign messages without a stored conversation.
+//!
+//! The messages become a conversation in memory. FIT and [`fix`](crate::fix) change its view; the result
+//! names the foreign messages that stay by their positions, so that a program can pass on its own objects,
+//! and has new messages only where a repair made one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use recto_core::{
+    Approx, Conversation, Counter, Fit, Limits, LogIndex, Mark, Message, PINNED, Settings, Unmark,
+};
+use serde_json::Value;
+
+use crate::export::{Container, ExportOptions, export};
+use crate::lint::{fix, lint};
+use crate::{Error, Finding, Format, RenderOptions, Target};
+
+/// A list of messages of a [`Format`], in memory.
+///
+/// ```
+/// use recto_core::{Approx, Fit};
+/// use recto_format::{ForeignList, Format, ListItem, Target};
+///
+/// let messages = [
+///     r#"{"role": "user", "content": "Which flights?"}"#,
+///     r#"{"role": "assistant", "content": "Let me look."}"#,
+///     r#"{"role": "user", "content": "Never mind."}"#,
+/// ];
+/// let mut list = ForeignList::read(&messages, Format::OpenAiChat, std::sync::Arc::new(Approx))?;
+/// list.fit(&Fit::within(14), &[])?;
+/// list.repair(Target::OpenAiChat, None)?;
+/// assert_eq!(list.items()?, [ListItem::Kept(1), ListItem::Kept(2)]);
+/// # Ok::<(), recto_format::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ForeignList {
+    format: Format,
+    /// The log has the messages of all foreign messages, and behind them those that repairs made.
+    conversation: Conversation,
+    /// For each foreign message, the number of log entries up to its end.
+    ends: Vec<usize>,
+}
+
+/// An item of the list that results from fitting and repairing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ListItem {
+    /// The foreign message at this position of the given list.
+    Kept(usize),
+    /// A new message, as JSON in the format of the list.
+    Made(String),
+}
+
+impl ForeignList {
+    /// Reads messages, each the JSON of one foreign message. A message that cannot be read is kept and
+    /// has no text.
+    ///
+    /// Formats that are not lists of messages (sessions and exports) are [`Error::NotInFormat`].
+    pub fn read(
+        messages: &[&str],
+        format: Format,
+        counter: Arc<dyn Counter>,
+    ) -> Result<ForeignList, Error> {
+        let Some(read) = format.codec().read_list(messages) else {
+            let looks_like = "a list of messages, which this format does not have".to_owned();
+            return Err(Error::NotInFormat { format, looks_like });
+        };
+        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(messages.len()));
+        for messages in read? {
+            all.extend(messages);
+            ends.push(all.len());
+        }
+        let settings = Settings { counter, ..Settings::counting_with(Approx) };
+        let conversation = Conversation::with_messages(settings, &all, 0)?;
+        Ok(ForeignList { format, conversation, ends })
+    }
+
+    /// The tokens of the list.
+    pub fn tokens(&self) -> u64 {
+        self.conversation.stats().tokens
+    }
+
+    /// The tokens of each foreign message, whether it is kept or not.
+    pub fn tokens_of_each(&self) -> Vec<u64> {
+        let tokens = |at: usize| self.conversation.log().tokens(LogIndex(at as u32)).unwrap_or(0);
+        (0..self.ends.len()).map(|item| self.entries_of(item).map(tokens).sum()).collect()
+    }
+
+    /// Keeps the newest messages that fit a budget, with FIT, and those at the positions `keep`.
+    ///
+    /// A foreign message that became several messages is kept or dropped as a whole.
+    pub fn fit(&mut self, fit: &Fit, keep: &[usize]) -> Result<(), Error> {
+        let pinned: Vec<LogIndex> = keep
+            .iter()
+            .filter(|&&item| item < self.ends.len())
+            .flat_map(|&item| self.entries_of(item))
+            .map(|entry| LogIndex(entry as u32))
+            .collect();
+        let mut pins = self.conversation.clone();
+        if !pinned.is_empty() {
+            pins = pins.apply(Mark { indices: pinned.clone(), mark: PINNED.into() }, 0)?.0;
+        }
+        let mut budget = fit.max_tokens;
+        loop {
+            let (fitted, _) = pins.apply(Fit { max_tokens: budget, ..fit.clone() }, 0)?;
+            let shown: BTreeSet<usize> =
+                fitted.view().iter().map(|index| index.as_usize()).collect();
+            let is_split = |item: usize| {
+                let count = self.entries_of(item).filter(|entry| shown.contains(entry)).count();
+                count != 0 && count != self.entries_of(item).len()
+            };
+            if !(0..self.ends.len()).any(is_split) {
+                self.conversation = match pinned.is_empty() {
+                    true => fitted,
+                    // A repair may replace them.
+                    false => fitted.apply(Unmark { indices: pinned, mark: PINNED.into() }, 0)?.0,
+                };
+                return Ok(());
+            }
+            // The run starts inside a foreign message: the next shorter run starts later.
+            budget = fitted.stats().tokens.saturating_sub(1);
+        }
+    }
+
+    /// Repairs the list for a provider: afterwards [`lint`] finds only notes. Returns the findings; their
+    /// `index` is a position in the given list.
+    pub fn repair(&mut self, target: Target, model: Option<&str>) -> Result<Vec<Finding>, Error> {
+        let options = RenderOptions { model, ..RenderOptions::default() };
+        let mut findings = lint(self.conversation.messages(), target, &options);
+        let view: Vec<LogIndex> = self.conversation.view().iter().collect();
+        for finding in &mut findings {
+            finding.index = view.get(finding.index).map_or(self.ends.len(), |entry| {
+                self.ends.partition_point(|&end| end <= entry.as_usize())
+            });
+        }
+        let entries = self.conversation.entries().map(|entry| (entry.index, entry.message));
+        if let Some(request) = fix(entries, target, &options)? {
+            self.conversation = self.conversation.apply(request, 0)?.0;
+        }
+        Ok(findings)
+    }
+
+    /// The list: foreign messages that stay, and new ones.
+    pub fn items(&self) -> Result<Vec<ListItem>, Error> {
+        let given = self.ends.last().copied().unwrap_or(0);
+        let shown: BTreeSet<usize> =
+            self.conversation.view().iter().map(|index| index.as_usize()).collect();
+        let mut originals = Originals {
+            hidden: (0..given).filter(|entry| !shown.contains(entry)).collect(),
+            conversation: &self.conversation,
+        };
+        let mut pieces: Vec<Piece> = Vec::new();
+        for index in self.conversation.view().iter() {
+            let message = self.conversation.message(index).expect("the log has the entry");
+            match index.as_usize() < given {
+                true => pieces.push(Piece::Given(index.as_usize())),
+                false => originals.find(message, &mut pieces)?,
+            }
+        }
+        self.joined(&pieces)
+    }
+
+    /// Joins the pieces of each foreign message. If some of them are missing, the others are written as
+    /// new messages.
+    fn joined(&self, pieces: &[Piece]) -> Result<Vec<ListItem>, Error> {
+        let mut items = Vec::new();
+        let mut at = 0;
+        while let Some(piece) = pieces.get(at) {
+            at += 1;
+            let entry = match piece {
+                Piece::Made(message) => {
+                    self.write(message, &mut items)?;
+                    continue;
+                }
+                &Piece::Given(entry) => entry,
+            };
+            let item = self.ends.partition_point(|&end| end <= entry);
+            let entries = self.entries_of(item);
+            let rest = entries.clone().skip(1).map(Piece::Given);
+            if entry == entries.start
+                && rest.eq(pieces[at..].iter().take(entries.len() - 1).cloned())
+            {
+                at += entries.len() - 1;
+                // Foreign messages without a message of their own belong to the next one.
+                let before =
+                    (0..item).rev().take_while(|&before| self.entries_of(before).is_empty());
+                let mut before: Vec<usize> = before.collect();
+                before.reverse();
+                items.extend(before.into_iter().chain([item]).map(ListItem::Kept));
+            } else {
+                let message = self.conversation.message(LogIndex(entry as u32));
+                self.write(message.expect("the log has the entry"), &mut items)?;
+            }
+        }
+        // At the end there is no next one.
+        let after = (0..self.ends.len()).rev().take_while(|&item| self.entries_of(item).is_empty());
+        let mut after: Vec<usize> = after.collect();
+        after.reverse();
+        items.extend(after.into_iter().map(ListItem::Kept));
+        Ok(items)
+    }
+
+    /// Writes a message in the format of the list.
+    fn write(&self, message: &Message, items: &mut Vec<ListItem>) -> Result<(), Error> {
+        let options = ExportOptions { container: Container::Lines, ..ExportOptions::default() };
+        let mut written = Vec::new();
+        export([message], self.format, &options, &mut written)?;
+        let written = String::from_utf8_lossy(&written);
+        items.extend(written.lines().map(|line| ListItem::Made(line.to_owned())));
+        Ok(())
+    }
+
+    /// The log entries of a foreign message.
+    fn entries_of(&self, item: usize) -> std::ops::Range<usize> {
+        let start = item.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[item]
+    }
+}
+
+/// A message of the result.
+#[derive(Clone, PartialEq)]
+enum Piece {
+    /// A log entry that was given.
+    Given(usize),
+    Made(Message),
+}
+
+/// Given messages that a repair replaced. It writes all messages of a turn again, also those that it does
+/// not change.
+struct Originals<'a> {
+    hidden: BTreeSet<usize>,
+    conversation: &'a Conversation,
+}
+
+impl Originals<'_> {
+    /// Adds the given messages that are equal to a made one, or the made one.
+    fn find(&mut self, made: &Message, pieces: &mut Vec<Piece>) -> Result<(), Error> {
+        if let Some(entry) = self.equal(made) {
+            pieces.push(Piece::Given(entry));
+            return Ok(());
+        }
+        for single in single_results(made)? {
+            pieces.push(match self.equal(&single) {
+                Some(entry) => Piece::Given(entry),
+                None => Piece::Made(single),
+            });
+        }
+        Ok(())
+    }
+
+    fn equal(&mut self, made: &Message) -> Option<usize> {
+        let content = comparable(made);
+        let is_equal = |entry: &usize| {
+            let message = self.conversation.message(LogIndex(*entry as u32));
+            message.is_some_and(|given| given.role() == made.role() && comparable(given) == content)
+        };
+        let found = self.hidden.iter().copied().find(is_equal)?;
+        self.hidden.remove(&found);
+        Some(found)
+    }
+}
+
+/// A message with several tool results as one message for each.
+fn single_results(message: &Message) -> Result<Vec<Message>, Error> {
+    let value: Value = serde_json::from_str(message.json()).unwrap_or_default();
+    let parts = value["content"].as_array().map_or(&[][..], Vec::as_slice);
+    if parts.len() < 2 || parts.iter().any(|part| part["type"] != "tool_result") {
+        return Ok(vec![message.clone()]);
+    }
+    let single = |part: &Value| {
+        let mut single = value.clone();
+        single["content"] = vec![part.clone()].into();
+        Message::from_json_within(&single.to_string(), &Limits::NONE)
+    };
+    Ok(parts.iter().map(single).collect::<Result<_, _>>()?)
+}
+
+/// The content of a message in one form: a string is a list with one text.
+fn comparable(message: &Message) -> Value {
+    let value: Value = serde_json::from_str(message.json()).unwrap_or_default();
+    comparable_content(&value["content"])
+}
+
+fn comparable_content(content: &Value) -> Value {
+    let parts = match content {
+        Value::String(text) if text.is_empty() => Vec::new(),
+        Value::String(text) => vec![serde_json::json!({ "type": "text", "text": text })],
+        Value::Array(parts) => parts.clone(),
+        _ => Vec::new(),
+    };
+    let part = |part: Value| {
+        let Value::Object(fields) = part else { return part };
+        // A tool part may have the nested form.
+        let nested = fields.get("type").and_then(Value::as_str).and_then(|kind| fields.get(kind));
+        let mut flat = nested.and_then(Value::as_object).cloned().unwrap_or_default();
+        let is_nested = !flat.is_empty();
+        for (key, value) in fields {
+            if !(is_nested && value.is_object()) {
+                flat.insert(key, value);
+            }
+        }
+        if flat.get("type").is_some_and(|kind| kind == "tool_result") {
+            let content = comparable_content(flat.get("content").unwrap_or(&Value::Null));
+            flat.insert("content".to_owned(), content);
+            flat.retain(|key, value| key != "is_error" || *value == true);
+            flat.retain(|key, _| key != "name");
+        }
+        Value::Object(flat)
+    };
+    parts.into_iter().map(part).collect()
+}

@@ -1,0 +1,85 @@
+"""Builds the package and runs all of its checks: ``python3 check.py TARGET``.
+
+TARGET is the target directory of Cargo. The virtual environment is in ``TARGET/python/venv``; its
+packages are installed again when ``requirements-dev.txt`` changes. ``cargo xtask test`` runs this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command], cwd=HERE, text=True, check=False, **options
+    )  # type: ignore[call-overload]
+
+
+def environment(target: Path) -> Path:
+    """The interpreter of the virtual environment, with the packages of ``requirements-dev.txt``."""
+    home = target / "python" / "venv"
+    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    requirements = HERE / "requirements-dev.txt"
+    stamp = home / "requirements.sha256"
+    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        venv.create(home, with_pip=True)
+        command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"]
+        if run(*command, requirements).returncode:
+            sys.exit("the packages of requirements-dev.txt cannot be installed")
+        stamp.write_text(wanted)
+    return python
+
+
+def main() -> int:
+    target = Path(sys.argv[1]).resolve()
+    python = environment(target)
+    variables = {**os.environ, "CARGO_TARGET_DIR": str(target)}
+    variables["VIRTUAL_ENV"] = str(python.parents[1])
+    variables["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    variables.pop("PYTHONPATH", None)
+
+    built = run(python, "-m", "maturin", "develop", "--quiet", env=variables)
+    if built.returncode:
+        return 1
+    checks: list[list[str]] = [
+        ["ruff", "format", "--check", "--quiet", "."],
+        ["ruff", "check", "--quiet", "."],
+        [str(python), "make_async.py", "--check"],
+        [str(python), "-m", "mypy.stubtest", "recto._recto"],
+        ["pyright", "--pythonpath", str(python)],
+    ]
+    failed = 0
+    for check in checks:
+        done = run(*check, env=variables, capture_output=True)
+        if done.returncode:
+            failed += 1
+            print(f"{' '.join(check)} failed:\n{done.stdout}{done.stderr}")
+    tests = run(
+        python, "-m", "pytest", "-q", "-p", "no:cacheprovider", env=variables, capture_output=True
+    )
+    print(tests.stdout + tests.stderr)
+    count = {
+        word: int(number)
+        for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", tests.stdout)
+    }
+    failed += count.get("failed", 0) + count.get("error", 0)
+    if tests.returncode and not failed:
+        failed = 1
+    # The line that `cargo test` prints, for the summary of `cargo xtask test`.
+    passed, skipped = count.get("passed", 0) + len(checks), count.get("skipped", 0)
+    state = "FAILED" if failed else "ok"
+    print(f"test result: {state}. {passed} passed; {failed} failed; {skipped} ignored; 0 measured")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

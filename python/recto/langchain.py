@@ -1,0 +1,297 @@
+"""A LangChain middleware that bounds and repairs what the model reads.
+
+``RectoMiddleware`` shapes the request of each model call. The state of the agent is not touched. A
+conversation records every message and every cut, so a cut can be read, explained and undone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+
+from . import types as t
+from ._fit import repair as repair_list
+from ._langchain import from_recto, to_recto
+from .errors import BudgetTooSmall, VersionConflict
+from .store import Conversation, Store
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AnyMessage, BaseMessage
+
+__all__ = ["RectoMiddleware", "Report"]
+
+_MAX_THREADS = 1_024
+"""Number of threads whose log indices stay in memory."""
+_MAX_ATTEMPTS = 100
+"""Maximum attempts after version conflicts."""
+_CUT = {"recto": "langchain", "event": "cut"}
+"""The note of a version that cut the view."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the middleware did for one model call."""
+
+    thread_id: str
+    version: int
+    """The version of the conversation that the model reads."""
+    messages: int
+    tokens: int
+    """Messages and tokens of the request, without repairs and the system prompt."""
+    hidden: int
+    """Messages that this call hid, because the view was over budget."""
+    shared_prefix: int
+    """Messages at the front that are the same as in the call before: what a prompt cache can use."""
+    repairs: list[t.ListRepair]
+    paused: bool
+    """Whether the view is over budget and was not cut, because of :meth:`RectoMiddleware.pause`."""
+
+
+@dataclass
+class _Thread:
+    """What is known of the conversation of a thread."""
+
+    indices: dict[str, int] = field(default_factory=dict)
+    """The newest log index of each message id."""
+    messages: dict[str, BaseMessage] = field(default_factory=dict)
+    """The message of each id, as it was stored."""
+    version: int = -1
+    is_paused: bool = False
+    last_sent: list[int] = field(default_factory=list)
+
+
+class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Keeps what the model reads within a token budget and valid for a provider.
+
+    A view with more than ``budget`` tokens is cut down to ``target`` (default: 60 % of the budget):
+    rare, deep cuts keep the prompt cache of the provider useful. ``provider`` names the rules that
+    requests must follow. ``on_report`` receives a :class:`Report` for each model call.
+
+    A cut that is undone by hand is not repeated: the thread is then paused until :meth:`resume`.
+    """
+
+    def __init__(
+        self,
+        store: Store | str,
+        *,
+        budget: int,
+        target: int | None = None,
+        provider: t.Provider | None = "openai-chat",
+        start_on: t.Role | None = None,
+        counter: str | None = None,
+        prefix: str = "langchain/",
+        on_report: Callable[[Report], None] | None = None,
+    ) -> None:
+        super().__init__()
+        if target is None:
+            target = budget * 6 // 10
+        if not 0 < target <= budget:
+            raise ValueError(f"target must be from 1 to the budget of {budget}, not {target}")
+        self.store = Store.shared(store) if isinstance(store, str) else store
+        self.budget = budget
+        self.target = target
+        self.provider: t.Provider | None = provider
+        self.start_on: t.Role | None = start_on
+        self.counter = counter
+        self.prefix = prefix
+        self.on_report = on_report
+        self._lock = threading.RLock()
+        self._threads: OrderedDict[str, _Thread] = OrderedDict()
+
+    def conversation(self, thread_id: str) -> Conversation:
+        """The conversation of a thread: every message, and every version of what the model read."""
+        return self.store.conversation(self.prefix + thread_id)
+
+    def pause(self, thread_id: str) -> None:
+        """Stops cutting the view of a thread."""
+        with self._lock:
+            self._thread(thread_id).is_paused = True
+
+    def resume(self, thread_id: str) -> None:
+        """Cuts the view of a thread again when it is over budget."""
+        with self._lock:
+            self._thread(thread_id).is_paused = False
+
+    # The hooks of LangChain. They may run several times for one call, and then give the same view.
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        return handler(self._shaped(request))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        return await handler(await asyncio.to_thread(self._shaped, request))
+
+    def _shaped(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        info = getattr(request.runtime, "execution_info", None)
+        thread_id = getattr(info, "thread_id", None) or "default"
+        messages, report = self.view(thread_id, request.messages)
+        if self.on_report is not None:
+            self.on_report(report)
+        return request.override(messages=cast("list[AnyMessage]", messages))
+
+    def view(
+        self, thread_id: str, messages: Sequence[BaseMessage]
+    ) -> tuple[list[BaseMessage], Report]:
+        """The messages that the model reads in the place of these: the caller's own objects, and
+        messages that a repair or a summary made."""
+        with self._lock:
+            thread = self._thread(thread_id)
+            talk = self.conversation(thread_id)
+            self._record(talk, thread, messages)
+            hidden = self._cut(talk, thread)
+            shown = talk.request({"show": True})
+        by_index = {
+            thread.indices[_id(message, at)]: message for at, message in enumerate(messages)
+        }
+        entries: list[t.Entry] = shown["messages"]
+        view = [by_index.get(e["index"]) or from_recto(e["message"]) for e in entries]
+        indices = [entry["index"] for entry in entries]
+        shared = 0
+        for old, new in zip(thread.last_sent, indices, strict=False):
+            if old != new:
+                break
+            shared += 1
+        thread.last_sent = indices
+        repairs: list[t.ListRepair] = []
+        if self.provider is not None and view:
+            repaired = repair_list(view, self.provider, counter="approx")
+            view, repairs = repaired.messages, repaired.repairs
+        paused = thread.is_paused and shown["tokens"] > self.budget
+        report = Report(
+            thread_id,
+            shown["version"],
+            len(indices),
+            shown["tokens"],
+            hidden,
+            shared,
+            repairs,
+            paused,
+        )
+        return view, report
+
+    def _thread(self, thread_id: str) -> _Thread:
+        thread = self._threads.get(thread_id)
+        if thread is None:
+            thread = self._threads[thread_id] = self._load(thread_id)
+            while len(self._threads) > _MAX_THREADS:
+                self._threads.popitem(last=False)
+        self._threads.move_to_end(thread_id)
+        return thread
+
+    def _load(self, thread_id: str) -> _Thread:
+        """Reads which messages the conversation has. It is created if it does not exist."""
+        settings: Any = {"counter": self.counter} if self.counter else True
+        talk = self.store.conversation(self.prefix + thread_id, create=settings)
+        thread = _Thread(version=talk.version())
+        for entry in talk.query(scope="all"):
+            identity = entry["message"].get("id")
+            if identity is not None:  # an id may return: the newest entry counts
+                thread.indices[identity] = entry["index"]
+                thread.messages[identity] = from_recto(entry["message"])
+        return thread
+
+    def _record(self, talk: Conversation, thread: _Thread, messages: Sequence[BaseMessage]) -> None:
+        """Adds new messages to the conversation, and hides those that left the state."""
+        for _ in range(_MAX_ATTEMPTS):
+            present = {_id(message, at): message for at, message in enumerate(messages)}
+            new: list[tuple[str, BaseMessage]] = []
+            changed: list[tuple[str, BaseMessage]] = []
+            for identity, message in present.items():
+                known = thread.messages.get(identity)
+                if known is None:
+                    new.append((identity, message))
+                elif known is not message and known != message:
+                    changed.append((identity, message))
+            gone = [index for one, index in thread.indices.items() if one not in present]
+            operations: list[dict[str, Any]] = []
+            visible: set[int] = set()
+            if gone or changed:
+                visible = {entry["index"] for entry in talk.entries()}
+            hide = [index for index in gone if index in visible]
+            if hide:
+                reason = "removed from the state"
+                operations.append({"operation": "DELETE", "indices": hide, "description": reason})
+            replaced = [
+                (one, message) for one, message in changed if thread.indices[one] in visible
+            ]
+            for identity, message in replaced:
+                data = _stored(identity, message)
+                index = thread.indices[identity]
+                operations.append({"operation": "replace", "indices": [index], "data": data})
+            if new:
+                stored = [_stored(identity, message) for identity, message in new]
+                operations.append({"operation": "APPEND", "messages": stored})
+            if not operations:
+                break
+            try:
+                outcome = talk.apply(operations, expected_version=self._seen(talk, thread))
+            except VersionConflict:
+                continue
+            added = [*replaced, *new]
+            for (identity, message), index in zip(added, outcome["added"], strict=True):
+                thread.indices[identity] = index
+                thread.messages[identity] = message
+            thread.version = outcome["version"]
+            break
+        else:
+            raise VersionConflict("version_conflict", "other writers keep changing the thread")
+        for identity, message in changed:
+            thread.messages[identity] = message
+
+    def _seen(self, talk: Conversation, thread: _Thread) -> int:
+        """The newest version. A change by another writer is noticed: it may undo a cut."""
+        newest = talk.versions(limit=1)[0]
+        if newest["version"] != thread.version:
+            is_over = newest["tokens"] > self.budget
+            is_by_hand = newest["operation"] in ("UNDO", "ROLLBACK", "RESTORE")
+            thread.is_paused = thread.is_paused or (is_over and is_by_hand)
+            thread.version = newest["version"]
+        return thread.version
+
+    def _cut(self, talk: Conversation, thread: _Thread) -> int:
+        """Hides old messages if the view is over budget. Returns their number."""
+        target = self.target
+        for _ in range(_MAX_ATTEMPTS):
+            version = self._seen(talk, thread)
+            tokens = talk.stats()["tokens"]
+            if tokens <= self.budget or thread.is_paused:
+                return 0
+            try:
+                outcome = talk.fit(
+                    target,
+                    start_on=self.start_on,
+                    description=f"{tokens} tokens are over the budget of {self.budget}",
+                    expected_version=version,
+                    note=_CUT,
+                )
+            except BudgetTooSmall as error:
+                # The newest message alone is over the target: keep as little as possible.
+                target = error.needed or self.budget
+                if target >= tokens:
+                    return 0
+                continue
+            except VersionConflict:
+                continue
+            thread.version = outcome["version"]
+            return len(outcome["hidden"])
+        raise VersionConflict("version_conflict", "other writers keep changing the thread")
+
+
+def _id(message: BaseMessage, position: int) -> str:
+    """The id of a message. In a state every message has one."""
+    return message.id or f"position {position}"
+
+
+def _stored(identity: str, message: BaseMessage) -> dict[str, Any]:
+    return {**to_recto(message), "id": identity}

@@ -1,0 +1,277 @@
+"""A session of the OpenAI Agents SDK that is a Recto conversation.
+
+>>> session = RectoSession("user-42", "memory:")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from agents.memory.session_settings import SessionSettings, resolve_session_limit
+from agents.run_config import CallModelData, ModelInputData
+
+from . import types as t
+from ._fit import fit as fit_list
+from .errors import BudgetTooSmall, InvalidRequest, VersionConflict
+from .store import Conversation, Store
+
+if TYPE_CHECKING:
+    from agents.items import TResponseInputItem
+
+__all__ = ["RectoSession", "fit_input"]
+
+T = TypeVar("T")
+_KEY = "openai_agents"
+"""The field of ``metadata`` with the item, as it was added."""
+_MAX_ATTEMPTS = 100
+"""Maximum attempts after version conflicts."""
+
+
+class RectoSession:
+    """A session whose items are the messages of a conversation. Every change can be undone.
+
+    ``store`` is a store, or the address of one. The conversation has the name of the session.
+    """
+
+    session_settings: SessionSettings | None = None
+
+    def __init__(
+        self,
+        session_id: str,
+        store: Store | str,
+        *,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+        counter: str | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.store = Store.shared(store) if isinstance(store, str) else store
+        if isinstance(session_settings, dict):
+            session_settings = SessionSettings(**session_settings)
+        self.session_settings = session_settings or SessionSettings()
+        settings: Any = {"counter": counter} if counter else True
+        self._conversation = self.store.conversation(session_id, create=settings)
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation, with its versions."""
+        return self._conversation
+
+    # The protocol of sessions. Items come back exactly as they were added: the SDK compares them.
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The newest items, oldest first."""
+        limit = resolve_session_limit(limit, self.session_settings)
+        if limit is not None and limit <= 0:
+            return []
+        query = {} if limit is None else {"last": limit}
+        entries = await asyncio.to_thread(self._conversation.query, **query)
+        return [_item(entry["message"]) for entry in entries]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Adds items as one atomic request. It is completed even if the caller is cancelled."""
+        if items:
+            messages = [_message(item) for item in items]
+            await _completed(asyncio.to_thread(self._conversation.append, messages))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Removes the newest item from the view, and returns it."""
+        return await _completed(asyncio.to_thread(self._pop))
+
+    async def clear_session(self) -> None:
+        """Removes all items from the view. UNDO brings them back."""
+        clear = {"operation": "CLEAR", "keepSystemMessage": False, "description": "session cleared"}
+        await _completed(asyncio.to_thread(self._conversation.apply, clear))
+
+    def _pop(self) -> TResponseInputItem | None:
+        for _ in range(_MAX_ATTEMPTS):
+            shown = self._conversation.request({"show": True})
+            entries: list[t.Entry] = shown["messages"]
+            if not entries:
+                return None
+            try:
+                self._conversation.hide(
+                    [entries[-1]["index"]],
+                    description="popped",
+                    expected_version=shown["version"],
+                )
+            except VersionConflict:
+                continue
+            return _item(entries[-1]["message"])
+        raise VersionConflict("version_conflict", "other writers keep changing the session")
+
+    # Beyond the protocol
+
+    def fit(
+        self,
+        max_tokens: int,
+        *,
+        target_tokens: int | None = None,
+        repair: bool = True,
+        counter: str | None = None,
+    ) -> Callable[[CallModelData[Any]], ModelInputData]:
+        """A ``call_model_input_filter`` that bounds and repairs the input of each model call."""
+        return fit_input(max_tokens, target_tokens=target_tokens, repair=repair, counter=counter)
+
+    async def rewind(self, *, before: str = "last user message", steps: int | None = None) -> int:
+        """Hides the items from the last message of the user on, or the newest ``steps`` items.
+
+        Returns the number of items. UNDO brings them back.
+        """
+        if before != "last user message":
+            raise InvalidRequest(
+                "invalid_operation",
+                f"before cannot be {before!r}; use 'last user message'",
+                "before",
+            )
+        return await _completed(asyncio.to_thread(self._rewind, steps))
+
+    def _rewind(self, steps: int | None) -> int:
+        for _ in range(_MAX_ATTEMPTS):
+            shown = self._conversation.request({"show": True})
+            entries: list[t.Entry] = shown["messages"]
+            start = len(entries) - (steps or 0)
+            if steps is None:
+                users = [at for at, entry in enumerate(entries) if _is_from_user(entry)]
+                start = users[-1] if users else len(entries)
+            hidden = [entry["index"] for entry in entries[max(start, 0) :]]
+            if not hidden:
+                return 0
+            try:
+                self._conversation.hide(
+                    hidden, description="rewound", expected_version=shown["version"]
+                )
+            except VersionConflict:
+                continue
+            return len(hidden)
+        raise VersionConflict("version_conflict", "other writers keep changing the session")
+
+    async def undo(self) -> None:
+        """Reverts the newest change of the session."""
+        await _completed(asyncio.to_thread(self._conversation.undo))
+
+    async def fork(self, session_id: str, *, at: int | None = None) -> RectoSession:
+        """A session that starts at a version of this one. It copies no items."""
+        await _completed(asyncio.to_thread(self._conversation.fork, session_id, at=at))
+        return await asyncio.to_thread(
+            RectoSession, session_id, self.store, session_settings=self.session_settings
+        )
+
+
+def fit_input(
+    max_tokens: int,
+    *,
+    target_tokens: int | None = None,
+    repair: bool = True,
+    counter: str | None = None,
+) -> Callable[[CallModelData[Any]], ModelInputData]:
+    """A ``call_model_input_filter`` that bounds and repairs the input of each model call.
+
+    The session keeps all items: only the input of the call is shaped.
+    """
+
+    def shape(data: CallModelData[Any]) -> ModelInputData:
+        items = data.model_data.input
+        if not items:
+            return data.model_data
+        options: dict[str, Any] = {
+            "format": "openai-responses",
+            "counter": counter,
+            "repair_for": "openai-responses" if repair else None,
+        }
+        given = cast("Sequence[Any]", items)
+        try:
+            fitted = fit_list(given, max_tokens, target_tokens=target_tokens, **options)
+        except BudgetTooSmall as error:
+            # The newest item alone is over the budget: keep as little as possible.
+            fitted = fit_list(given, error.needed or max_tokens, **options)
+        return ModelInputData(input=fitted.messages, instructions=data.model_data.instructions)
+
+    return shape
+
+
+def _is_from_user(entry: t.Entry) -> bool:
+    return entry["message"]["role"] == "user"
+
+
+def _item(message: dict[str, Any]) -> TResponseInputItem:
+    metadata = message.get("metadata") or {}
+    if _KEY in metadata:
+        return metadata[_KEY]
+    # A message that was not added by the SDK, such as a summary.
+    content = message["content"]
+    if not isinstance(content, str):
+        content = "\n".join(part.get("text", "") for part in content)
+    return cast("TResponseInputItem", {"role": message["role"], "content": content})
+
+
+def _message(item: TResponseInputItem) -> dict[str, Any]:
+    """The item as a message. The item itself is kept beside it, because the SDK compares items."""
+    fields = cast("dict[str, Any]", item)
+    if not isinstance(fields, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidRequest("invalid_message", "an item is a dict", "items")
+    kind = fields.get("type", "message")
+    role, parts = "assistant", [{"type": "openai_item", "kind": kind}]
+    if kind == "message" and fields.get("role") in ("user", "assistant", "system", "developer"):
+        role = "system" if fields["role"] == "developer" else fields["role"]
+        parts = _parts(fields.get("content"))
+    elif kind in ("function_call", "custom_tool_call"):
+        text = fields.get("arguments", fields.get("input", ""))
+        call = {
+            "type": "tool_use",
+            "id": str(fields.get("call_id")),
+            "name": str(fields.get("name")),
+        }
+        parts = [{**call, "input": _arguments(text)}]
+    elif kind in ("function_call_output", "custom_tool_call_output"):
+        role = "tool"
+        output = fields.get("output")
+        content = output if isinstance(output, str) else _parts(output)
+        parts = [
+            {"type": "tool_result", "tool_use_id": str(fields.get("call_id")), "content": content}
+        ]
+    return {"role": role, "content": parts, "metadata": {_KEY: item}}
+
+
+def _parts(content: object) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else [{"type": "empty"}]
+    parts: list[dict[str, Any]] = []
+    for part in cast("list[Any]", content) if isinstance(content, list) else []:
+        text = part.get("text") if isinstance(part, dict) else None
+        kind = str(part.get("type")) if isinstance(part, dict) else "unknown"
+        if isinstance(text, str):
+            parts.append({"type": "text", "text": text})
+        elif "image" in kind or "file" in kind or "audio" in kind:
+            # The item beside the message has the data.
+            media = "image" if "image" in kind else "audio" if "audio" in kind else "file"
+            parts.append({"type": media})
+        else:
+            parts.append({"type": "openai_part", "kind": kind})
+    return parts or [{"type": "empty"}]
+
+
+def _arguments(text: object) -> object:
+    if not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+async def _completed(change: Awaitable[T]) -> T:
+    """Waits for a change even if the caller is cancelled, and raises the cancellation afterwards."""
+    task = asyncio.ensure_future(change)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = cancelled or error
+    if cancelled is not None:
+        task.exception()  # it was observed
+        raise cancelled
+    return task.result()

@@ -1,0 +1,184 @@
+"""RectoMiddleware in agents of LangChain."""
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("langchain")
+
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from scripted import ScriptedModel, read, violations
+
+from recto import Store
+from recto._langchain import from_recto, is_message, to_recto
+from recto.langchain import RectoMiddleware
+
+CONFIG = {"configurable": {"thread_id": "t"}, "recursion_limit": 200}
+
+
+def agent_with(middleware, calls=8, **options):
+    model = ScriptedModel(calls=calls, requests=[], refused=[], **options)
+    middlewares = [middleware] if middleware else []
+    agent = create_agent(
+        model,
+        [read],
+        middleware=middlewares,
+        checkpointer=InMemorySaver(),
+        system_prompt="Be brief.",
+    )
+    return agent, model
+
+
+def crash(agent):
+    """The process ends after the model has called a tool. The user goes on."""
+    lost = {"id": "lost", "name": "read", "args": {"path": "x"}}
+    messages = [HumanMessage("second task"), AIMessage("", tool_calls=[lost])]
+    agent.update_state(CONFIG, {"messages": messages}, as_node="model")
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke", "stream"])
+def test_requests_fit_and_are_valid_and_the_state_keeps_all(mode):
+    reports = []
+    store = Store.open("memory:")
+    middleware = RectoMiddleware(store, budget=1000, on_report=reports.append)
+    agent, model = agent_with(middleware)
+
+    def run(text):
+        state = {"messages": [("user", text)]}
+        if mode == "invoke":
+            agent.invoke(state, CONFIG)
+        elif mode == "ainvoke":
+            asyncio.run(agent.ainvoke(state, CONFIG))
+        else:
+            list(agent.stream(state, CONFIG))
+
+    run("first task")
+    crash(agent)
+    run("never mind, third task")
+    state = agent.get_state(CONFIG).values["messages"]
+    assert len(state) == 18 + 2 + 18
+    assert not model.refused
+    assert max(len(request) for request in model.requests) < 20
+    assert all(report.tokens <= 1000 for report in reports)
+    assert any(report.repairs for report in reports)
+    # The model's own messages are those of the state.
+    by_id = {message.id: message for message in state}
+    for request in model.requests:
+        for message in request:
+            if message.id in by_id:
+                assert message == by_id[message.id]
+    # Most calls keep the prefix of the call before: cuts are rare.
+    kept = sum(report.hidden == 0 for report in reports)
+    assert kept > len(reports) / 2
+    talk = middleware.conversation("t")
+    assert len(talk.query(scope="all")) == len(state) - 1  # without the last answer
+    cuts = [one for one in talk.versions() if one["operation"] == "FIT"]
+    assert cuts and "over the budget of 1000" in cuts[0]["description"]
+    assert cuts[0]["note"] == {"recto": "langchain", "event": "cut"}
+    assert store.verify()["sound"]
+
+
+def test_without_the_middleware_requests_are_refused():
+    agent, model = agent_with(None, strict=False)
+    agent.invoke({"messages": [("user", "first task")]}, CONFIG)
+    crash(agent)
+    agent.invoke({"messages": [("user", "third task")]}, CONFIG)
+    assert len(model.refused) == 9
+
+
+def test_a_cut_that_was_undone_is_not_repeated():
+    reports = []
+    middleware = RectoMiddleware("memory:", budget=1000, on_report=reports.append)
+    agent, model = agent_with(middleware, calls=4)
+    while not any(report.hidden for report in reports):
+        agent.invoke({"messages": [("user", "task")]}, CONFIG)
+    talk = middleware.conversation("t")
+    cut = next(one for one in talk.versions() if one["operation"] == "FIT")
+    talk.rollback(version=cut["version"] - 1)
+    agent.invoke({"messages": [("user", "task")]}, CONFIG)
+    assert reports[-1].paused and reports[-1].tokens > 1000
+    middleware.resume("t")
+    agent.invoke({"messages": [("user", "task")]}, CONFIG)
+    assert not reports[-1].paused and reports[-1].tokens <= 1000
+    assert not model.refused
+
+
+def test_messages_that_leave_the_state_leave_the_view():
+    middleware = RectoMiddleware(Store.open("memory:"), budget=100_000)
+    agent, model = agent_with(middleware, calls=1)
+    agent.invoke({"messages": [("user", "first")]}, CONFIG)
+    first = agent.get_state(CONFIG).values["messages"]
+    edits = [RemoveMessage(id=first[1].id), RemoveMessage(id=first[2].id)]
+    edits.append(HumanMessage("first, edited", id=first[0].id))
+    agent.update_state(CONFIG, {"messages": edits}, as_node="model")
+    agent.invoke({"messages": [("user", "second")]}, CONFIG)
+    texts = [message.text for message in model.requests[-2]]
+    assert texts[:2] == ["Be brief.", "first, edited"] and "I read 1." not in texts
+    assert not model.refused
+
+
+def test_a_new_process_continues_the_conversation(tmp_path):
+    address = f"sqlite:{tmp_path}/talks.db"
+    saver = InMemorySaver()
+    for _ in range(2):
+        with Store.open(address) as store:
+            middleware = RectoMiddleware(store, budget=600)
+            model = ScriptedModel(calls=4, requests=[], refused=[])
+            agent = create_agent(model, [read], middleware=[middleware], checkpointer=saver)
+            agent.invoke({"messages": [("user", "task")]}, CONFIG)
+            assert not model.refused
+            talk = middleware.conversation("t")
+            logged = [entry["message"]["id"] for entry in talk.query(scope="all")]
+            assert len(logged) == len(set(logged))
+
+
+def test_a_message_larger_than_the_budget_is_sent():
+    reports = []
+    middleware = RectoMiddleware(Store.open("memory:"), budget=50, on_report=reports.append)
+    agent, model = agent_with(middleware, calls=2)
+    agent.invoke({"messages": [("user", "task")]}, CONFIG)
+    assert not model.refused
+    assert reports[-1].tokens > 50
+
+
+def test_wrong_options():
+    with pytest.raises(ValueError, match="target"):
+        RectoMiddleware("memory:", budget=10, target=11)
+
+
+def test_messages_are_restored_exactly():
+    from langchain_core.messages import AIMessageChunk, ChatMessage, FunctionMessage, ToolMessage
+
+    call = {"id": "a", "name": "read", "args": {"x": 1}, "type": "tool_call"}
+    broken = {"id": "b", "name": "read", "args": "{", "error": None, "type": "invalid_tool_call"}
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    messages = [
+        HumanMessage("hello", id="1", name="ann", additional_kwargs={"x": [1, None]}),
+        HumanMessage(""),
+        HumanMessage([{"type": "text", "text": "look"}, image, "and"]),
+        SystemMessage("Be brief."),
+        AIMessage(""),
+        AIMessage("", tool_calls=[call], invalid_tool_calls=[broken]),
+        AIMessage([{"type": "thinking", "thinking": "hm", "signature": "s"}, "text"]),
+        AIMessage("x", usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}),
+        AIMessageChunk("chunk", id="7"),
+        ToolMessage("done", tool_call_id="a", artifact={"rows": [1]}, status="error"),
+        ToolMessage([{"type": "text", "text": "x"}], tool_call_id="a"),
+        ToolMessage("", tool_call_id="a"),
+        ChatMessage("hi", role="narrator"),
+        FunctionMessage("x", name="f"),
+    ]
+    store = Store.open("memory:")
+    talk = store.create("talk", counter="approx")
+    talk.append([to_recto(message) for message in messages])
+    restored = [from_recto(message) for message in talk.messages()]
+    assert restored == messages
+    assert [type(one) for one in restored] == [type(one) for one in messages]
+
+    class Special(HumanMessage):
+        pass
+
+    assert not is_message(Special("x")) and not is_message({"role": "user"})
+    assert violations([]) == []

@@ -1,0 +1,286 @@
+"""RectoSaver in LangGraph."""
+
+import asyncio
+import random
+import sqlite3
+
+import pytest
+
+pytest.importorskip("langgraph")
+
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from recto import Store
+from recto.langgraph import RectoSaver
+
+
+@checkpointer_test(name="RectoSaver(InMemorySaver)")
+async def over_memory():
+    yield RectoSaver(InMemorySaver(), Store.open("memory:"))
+
+
+@checkpointer_test(name="RectoSaver(AsyncSqliteSaver)")
+async def over_sqlite():
+    async with AsyncSqliteSaver.from_conn_string(":memory:") as inner:
+        yield RectoSaver(inner, Store.open("memory:"))
+
+
+@pytest.mark.parametrize("saver", [over_memory, over_sqlite])
+def test_the_conformance_suite_passes_with_all_capabilities(saver):
+    report = asyncio.run(validate(saver))
+    assert report.passed_all(), report
+    for capability, result in report.results.items():
+        assert result.detected and result.passed, (capability, result.failures)
+
+
+def graph(saver, rnd):
+    """A graph that adds, removes and replaces messages at random."""
+    count = 0
+
+    def identity():
+        nonlocal count
+        count += 1
+        return f"m{count}"
+
+    def node(state):
+        messages, chance = state["messages"], rnd.random()
+        out = [AIMessage(content=f"a{count}", id=identity())]
+        if messages and chance < 0.15:
+            out.append(RemoveMessage(id=rnd.choice(messages).id))
+        elif messages and chance < 0.3:
+            message = rnd.choice(messages)
+            out.append(type(message)(content=message.content + "!", id=message.id))
+        elif chance < 0.36:
+            out = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages[-2:], *out]
+        return {"messages": out}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("n", node)
+    builder.add_node("o", node)
+    builder.add_edge(START, "n")
+    builder.add_edge("n", "o")
+    builder.add_edge("o", END)
+    return builder.compile(checkpointer=saver), identity
+
+
+CONFIG = {"configurable": {"thread_id": "t"}}
+
+
+def history(app):
+    found = [*app.get_state_history(CONFIG)]
+    rows = [
+        (one.metadata["step"], one.metadata["source"], one.values.get("messages", []), one.next)
+        for one in found
+    ]
+    return rows, found
+
+
+def scenario(saver, seed, steps=10):
+    rnd = random.Random(seed)
+    app, identity = graph(saver, rnd)
+    for _ in range(steps):
+        _, found = history(app)
+        config = CONFIG if rnd.random() < 0.6 or not found else rnd.choice(found).config
+        try:
+            if rnd.random() < 0.2:
+                edit = HumanMessage(content="edit", id=identity())
+                app.update_state(config, {"messages": [edit]}, as_node="o")
+            else:
+                app.invoke({"messages": [HumanMessage(content="u", id=identity())]}, config)
+        except ValueError:
+            pass  # a message that does not exist is removed
+    return history(app)[0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_history_is_that_of_the_inner_saver(seed):
+    expected = scenario(InMemorySaver(), seed)
+    store = Store.open("memory:")
+    assert scenario(RectoSaver(InMemorySaver(), store, counter="approx"), seed) == expected
+    assert store.verify()["sound"]
+
+
+def agent(saver, calls=20):
+    from langchain.agents import create_agent
+    from scripted import ScriptedModel, read
+
+    model = ScriptedModel(calls=calls, requests=[], refused=[])
+    return create_agent(model, [read], checkpointer=saver)
+
+
+def run(app, thread="t", text="go"):
+    config = {"configurable": {"thread_id": thread}, "recursion_limit": 1000}
+    return app.invoke({"messages": [("user", text)]}, config)["messages"]
+
+
+def state(app, thread="t"):
+    return app.get_state({"configurable": {"thread_id": thread}}).values.get("messages", [])
+
+
+def test_storage_grows_with_what_is_new(tmp_path):
+    def size(name):
+        return sum(file.stat().st_size for file in tmp_path.glob(f"{name}*"))
+
+    connection = sqlite3.connect(tmp_path / "plain.db", check_same_thread=False)
+    run(agent(SqliteSaver(connection), calls=60))
+    connection.close()
+    connection = sqlite3.connect(tmp_path / "with.db", check_same_thread=False)
+    with Store.open(f"sqlite:{tmp_path}/with-recto.db") as store:
+        saver = RectoSaver(SqliteSaver(connection), store)
+        app = agent(saver, calls=60)
+        messages = run(app)
+        assert state(app) == messages and len(messages) == 122
+        talk = saver.conversation("t")
+        assert talk.stats()["totalMessages"] == 122
+        assert len(talk.messages(at=2)) == 2
+    connection.close()
+    assert size("with") * 5 < size("plain")
+
+
+def test_a_new_process_reads_what_another_one_stored(tmp_path):
+    connection = sqlite3.connect(tmp_path / "inner.db", check_same_thread=False)
+    address = f"sqlite:{tmp_path}/talks.db"
+    with Store.open(address) as store:
+        messages = run(agent(RectoSaver(SqliteSaver(connection), store), calls=3))
+    with Store.open(address) as store:
+        saver = RectoSaver(SqliteSaver(connection), store)
+        app = agent(saver, calls=3)
+        assert state(app) == messages
+        more = run(app)
+        assert more[: len(messages)] == messages
+        # Nothing was stored twice.
+        assert saver.conversation("t").stats()["totalMessages"] == len(more)
+    connection.close()
+
+
+def test_two_processes_on_one_thread():
+    inner, store = InMemorySaver(), Store.open("memory:")
+    apps = [agent(RectoSaver(inner, store), calls=2) for _ in range(2)]
+    for number in range(6):
+        before = state(apps[number % 2])
+        after = run(apps[number % 2])
+        assert after[: len(before)] == before
+        assert state(apps[0]) == state(apps[1]) == after
+
+
+def test_copied_pruned_and_deleted_threads():
+    inner, store = InMemorySaver(), Store.open("memory:")
+    saver = RectoSaver(inner, store)
+    app = agent(saver, calls=3)
+    messages = run(app, "a/b")
+    run(app, "a")
+    saver.copy_thread("a/b", "copy")
+    assert state(app, "copy") == messages
+    assert saver.conversation("copy").info()["forkedFrom"]
+    old = [*app.get_state_history({"configurable": {"thread_id": "copy"}})]
+    expected = [*app.get_state_history({"configurable": {"thread_id": "a/b"}})]
+    assert [one.values for one in old] == [one.values for one in expected]
+    more = run(app, "copy")
+    assert state(app, "a/b") == messages and state(app, "copy") == more
+    saver.prune(["copy"])
+    assert state(app, "copy") == more
+    assert len([*app.get_state_history({"configurable": {"thread_id": "copy"}})]) == 1
+    saver.delete_thread("a/b")
+    assert state(app, "a/b") == [] and state(app, "copy") == more and len(state(app, "a")) == 8
+    saver.delete_thread("copy")
+    saver.delete_thread("a")
+    assert store.list() == []
+
+
+def test_messages_that_are_not_json_stay_in_the_inner_saver():
+    inner, store = InMemorySaver(), Store.open("memory:")
+    saver = RectoSaver(inner, store)
+    app, identity = graph(saver, random.Random(1))
+    special = ToolMessage("x", tool_call_id="c", artifact={1, 2}, id=identity())
+    app.update_state(CONFIG, {"messages": [HumanMessage("u", id=identity())]}, as_node="o")
+    app.update_state(CONFIG, {"messages": [special]}, as_node="o")
+    assert app.get_state(CONFIG).values["messages"][-1] == special
+    assert saver.conversation("t").stats()["totalMessages"] == 1
+
+
+def test_encrypted_messages_are_not_stored_in_clear():
+    from langgraph.checkpoint.serde.base import CipherProtocol
+    from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+    class Reversed(CipherProtocol):
+        def encrypt(self, plaintext):
+            return "reversed", plaintext[::-1]
+
+        def decrypt(self, ciphername, ciphertext):
+            return ciphertext[::-1]
+
+    store = Store.open("memory:")
+    app = agent(RectoSaver(InMemorySaver(serde=EncryptedSerializer(Reversed())), store), calls=1)
+    messages = run(app)
+    assert state(app) == messages and store.list() == []
+
+
+def test_a_message_that_was_changed_in_place_is_stored():
+    saver = RectoSaver(InMemorySaver(), Store.open("memory:"))
+
+    def node(values):
+        values["messages"][0].content = "changed"
+        return {"messages": [AIMessage("done")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("n", node)
+    builder.add_edge(START, "n")
+    builder.add_edge("n", END)
+    app = builder.compile(checkpointer=saver)
+    app.invoke({"messages": [HumanMessage("hello")]}, CONFIG)
+    assert state(app)[0].content == "changed"
+
+
+def test_a_crash_between_the_two_writes():
+    def crashing(kind):
+        class Crashing(kind):
+            left = 5
+
+            def put(self, config, checkpoint, metadata, new_versions):
+                if isinstance(self, RectoSaver):
+                    self._without_messages(config, checkpoint)
+                self.left -= 1
+                if self.left == 0:
+                    raise KeyboardInterrupt
+                return super().put(config, checkpoint, metadata, new_versions)
+
+        return Crashing
+
+    def texts(crashes, saver):
+        with pytest.raises(KeyboardInterrupt):
+            run(agent(crashes, calls=4))
+        app = agent(saver, calls=4)
+        found = [[message.text for message in state(app)]]
+        found.append([message.text for message in run(app, text="again")])
+        return [*found, [message.text for message in state(app)]]
+
+    plain = crashing(InMemorySaver)()
+    expected = texts(plain, plain)
+    inner, store = InMemorySaver(), Store.open("memory:")
+    assert texts(crashing(RectoSaver)(inner, store), RectoSaver(inner, store)) == expected
+    assert store.verify()["sound"]
+
+
+def test_any_thread_id_is_a_name():
+    saver = RectoSaver(InMemorySaver(), Store.open("memory:"))
+    app = agent(saver, calls=1)
+    threads = [
+        "0199f3a2-7c1e-7d44-9a5b-3f0e8c2d1b6a",
+        "@",
+        "",
+        "\n",
+        "a/b",
+        "a",
+        "x" * 5000,
+        "中文",
+    ]
+    for thread in threads:
+        messages = run(app, thread)
+        assert state(app, thread) == messages
+    assert len(saver.store.list()) == len(threads)

@@ -1,0 +1,205 @@
+"""RectoSession in the OpenAI Agents SDK."""
+
+import asyncio
+import json
+import threading
+
+import pytest
+
+pytest.importorskip("agents")
+
+from agents import Agent, RunConfig, Runner, SQLiteSession, function_tool, set_tracing_disabled
+from agents.memory import Session, SessionSettings
+from agents.run_config import CallModelData, ModelInputData
+from agents.testing import ScriptedModel, assistant_message, function_call
+
+import recto
+from recto import Store
+from recto.openai_agents import RectoSession, fit_input
+
+set_tracing_disabled(True)
+
+ITEMS = [
+    {"role": "user", "content": "hello"},
+    {"role": "user", "content": [{"type": "input_text", "text": "你好 \u0000 \" '; DROP TABLE"}]},
+    {"type": "function_call", "call_id": "a", "name": "read", "arguments": '{"x": 1}'},
+    {"type": "function_call_output", "call_id": "a", "output": "found"},
+    {"type": "function_call", "call_id": "b", "name": "read", "arguments": "{broken"},
+    {"type": "function_call_output", "call_id": "b", "output": [{"type": "input_text", "text": "x"}]},
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc"},
+    {"type": "message", "role": "assistant", "id": "m", "status": "completed",
+     "content": [{"type": "output_text", "text": "done", "annotations": []}]},
+    {"role": "user", "content": ""},
+    {"role": "developer", "content": "be brief"},
+    {"role": "user", "content": "hello"},
+    {"type": "item_reference", "id": "x"},
+    {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAA"}]},
+]  # fmt: skip
+
+
+@function_tool
+def read(path: str) -> str:
+    return "\n".join(f"{path} line {number} of the log" for number in range(25))
+
+
+def test_items_come_back_as_they_were_added():
+    async def run():
+        session = RectoSession("s", Store.open("memory:"))
+        assert isinstance(session, Session)
+        assert await session.get_items() == [] and await session.pop_item() is None
+        await session.add_items([])
+        assert session.conversation.version() == 0
+        await session.add_items(ITEMS)
+        assert session.conversation.version() == 1
+        assert await session.get_items() == ITEMS
+        for limit in range(1, len(ITEMS) + 2):
+            assert await session.get_items(limit) == ITEMS[-limit:]
+        assert await session.get_items(0) == [] == await session.get_items(-1)
+        assert await session.pop_item() == ITEMS[-1]
+        assert await session.get_items() == ITEMS[:-1]
+        await session.clear_session()
+        assert await session.get_items() == []
+        await session.undo()
+        assert await session.get_items() == ITEMS[:-1]
+
+    asyncio.run(run())
+
+
+def test_the_limit_of_the_settings():
+    async def run():
+        settings = SessionSettings(limit=2)
+        session = RectoSession("s", Store.open("memory:"), session_settings=settings)
+        await session.add_items(ITEMS)
+        assert await session.get_items() == ITEMS[-2:]
+        assert await session.get_items(3) == ITEMS[-3:]
+
+    asyncio.run(run())
+
+
+def model_of(calls):
+    steps = [[function_call("read", {"path": f"f{n}"}, call_id=f"c{n}")] for n in range(calls)]
+    return ScriptedModel([*steps, [assistant_message("done")], [assistant_message("again")]])
+
+
+def torn(items):
+    calls = {item["call_id"] for item in items if item.get("type") == "function_call"}
+    outputs = {item["call_id"] for item in items if item.get("type") == "function_call_output"}
+    return calls ^ outputs
+
+
+def test_a_long_tool_loop_stays_within_the_budget():
+    async def run(session, config):
+        model = model_of(12)
+        agent = Agent(name="a", model=model, tools=[read])
+        await Runner.run(agent, "first", session=session, run_config=config, max_turns=50)
+        await Runner.run(agent, "second", session=session, run_config=config)
+        inputs = [call.input for call in model.calls if not isinstance(call.input, str)]
+        return inputs, await session.get_items()
+
+    session = RectoSession("s", Store.open("memory:"))
+    plain, expected = asyncio.run(run(SQLiteSession("s"), RunConfig()))
+    shaped, items = asyncio.run(run(session, RunConfig(call_model_input_filter=session.fit(800))))
+    assert max(map(len, plain)) == 27 and max(map(len, shaped)) < 10
+    assert not any(torn(sent) for sent in shaped)
+    assert [strip(item) for item in items] == [strip(item) for item in expected]
+
+
+def strip(item):
+    return {key: value for key, value in item.items() if key != "id"}
+
+
+def test_a_lost_result_is_repaired_in_the_input():
+    async def run():
+        session = RectoSession("s", Store.open("memory:"))
+        lost = {"type": "function_call", "call_id": "lost", "name": "read", "arguments": "{}"}
+        await session.add_items([{"role": "user", "content": "go"}, lost])
+        model = ScriptedModel([[assistant_message("hi")]])
+        config = RunConfig(call_model_input_filter=fit_input(10_000))
+        agent = Agent(name="a", model=model, tools=[read])
+        await Runner.run(agent, "next", session=session, run_config=config)
+        sent = model.calls[0].input
+        assert not torn(sent)
+        assert len(await session.get_items()) == 4
+        # The SDK removes the call from the input. The filter keeps it, with a placeholder.
+        data = CallModelData(ModelInputData([*(await session.get_items())], None), agent, None)
+        shaped = fit_input(10_000)(data).input
+        assert not torn(shaped) and len(shaped) == 5
+        assert shaped[2] == {
+            "type": "function_call_output",
+            "call_id": "lost",
+            "output": "[no result]",
+        }
+
+    asyncio.run(run())
+
+
+def test_rewind_and_fork():
+    async def run():
+        session = RectoSession("s", Store.open("memory:"))
+        config = RunConfig(call_model_input_filter=session.fit(800))
+        agent = Agent(name="a", model=model_of(2), tools=[read])
+        await Runner.run(agent, "Why does checkout fail?", session=session, run_config=config)
+        await Runner.run(agent, "And in June?", session=session, run_config=config)
+        before = await session.get_items()
+        assert await session.rewind() == 2
+        assert (await session.get_items()) == before[:-2]
+        branch = await session.fork("what-if", at=1)
+        assert len(await branch.get_items()) == 1
+        await session.undo()
+        assert await session.get_items() == before
+        assert await session.rewind(steps=3) == 3
+        assert await branch.rewind() == 1 and await branch.rewind() == 0
+        with pytest.raises(recto.InvalidRequest):
+            await session.rewind(before="breakfast")
+
+    asyncio.run(run())
+
+
+def test_a_cancelled_change_is_completed():
+    async def run():
+        session = RectoSession("s", Store.open("memory:"))
+        for number in range(30):
+            task = asyncio.create_task(
+                session.add_items([{"role": "user", "content": str(number)}])
+            )
+            await asyncio.sleep(0 if number % 2 else 0.0005)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                if not task.done():
+                    await task
+                raise asyncio.CancelledError
+        items = await session.get_items()
+        assert len(items) == session.conversation.version()
+        assert len(json.dumps(items)) > 0
+
+    asyncio.run(run())
+
+
+def test_one_session_in_several_event_loops(tmp_path):
+    session = RectoSession("s", f"sqlite:{tmp_path}/s.db")
+
+    def work(number):
+        async def run():
+            for step in range(5):
+                await session.add_items([{"role": "user", "content": f"{number} {step}"}])
+
+        asyncio.run(run())
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(asyncio.run(session.get_items())) == 25
+    session.store.close()
+
+
+def test_wrong_items_are_refused():
+    async def run():
+        session = RectoSession("s", Store.open("memory:"))
+        for item in ["text", {"role": "user", "content": object()}, {"role": object()}]:
+            with pytest.raises(recto.RectoError):
+                await session.add_items([item])
+        assert session.conversation.version() == 0
+
+    asyncio.run(run())

@@ -1,0 +1,191 @@
+"""Threads, forked processes, interpreter exit and memory."""
+
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+import recto
+from recto import Store
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def test_threads_share_a_store(tmp_path):
+    with Store.open(f"sqlite:{tmp_path}/threads.db") as store:
+        talk = store.create("talk", counter="approx")
+
+        def append():
+            for number in range(10):
+                talk.append(user(str(number)))
+
+        threads = [threading.Thread(target=append) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert talk.version() == 80 and len(talk.messages()) == 80
+
+
+def test_a_blocking_call_releases_the_interpreter():
+    store = Store.open("memory:")
+    talk = store.create("talk", counter="approx")
+    started, steps = threading.Event(), []
+
+    def count():
+        while not started.wait(0.0005):
+            steps.append(1)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    while len(steps) < 5:
+        talk.append([user("x" * 1000)] * 100)
+    started.set()
+    thread.join()
+    assert len(steps) >= 5
+
+
+def test_closing_while_requests_run():
+    store = Store.open("memory:")
+    talk = store.create("talk", counter="approx")
+    errors = []
+
+    def append():
+        try:
+            while True:
+                talk.append(user("x"))
+        except recto.StorageError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=append) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    store.close()
+    for thread in threads:
+        thread.join(10)
+    assert len(errors) == 4
+
+
+fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def in_child(work):
+    """Runs a function in a forked process, and returns what it returned."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, repr(work()).encode())
+        except BaseException as error:
+            os.write(writer, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return text
+
+
+@fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_opens_the_file_again(tmp_path):
+    store = Store.open(f"sqlite:{tmp_path}/fork.db")
+    talk = store.create("talk", counter="approx")
+    talk.append(user("parent"))
+
+    def work():
+        talk.append(user("child"))
+        return [message["content"] for message in talk.messages()]
+
+    for _ in range(3):
+        assert "child" in in_child(work)
+    talk.append(user("parent again"))
+    assert [m["content"] for m in talk.messages()] == ["parent", *["child"] * 3, "parent again"]
+    assert store.verify()["sound"]
+
+
+@fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_memory_store_is_refused_in_a_forked_process():
+    store = Store.open("memory:")
+    store.create("talk")
+    assert "StorageError" in in_child(store.list)
+    assert len(store.list()) == 1
+
+
+@fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_pool_of_forked_processes(tmp_path):
+    address = f"sqlite:{tmp_path}/pool.db"
+    Store.shared(address).create("talk", counter="approx")
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.starmap(append_in_pool, [(address, n) for n in range(10)])
+    assert Store.shared(address).conversation("talk").version() == 10
+    Store.shared(address).close()
+
+
+def append_in_pool(address, number):
+    Store.shared(address).conversation("talk").append(user(str(number)))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        "raise SystemExit(0)",
+        "os._exit(0)",
+        "threading.Thread(target=forever, daemon=True).start(); time.sleep(0.05)",
+        "child = os.fork(); child or sys.exit(0); os.waitpid(child, 0)",
+    ],
+)
+def test_the_interpreter_exits_with_open_stores(end, tmp_path):
+    program = textwrap.dedent(f"""
+        import os, sys, threading, time
+        from recto import Store
+        stores = [Store.open("memory:"), Store.open("sqlite:{tmp_path}/exit.db")]
+        for store in stores:
+            store.create("talk").append({{"role": "user", "content": "x"}})
+        def forever():
+            while True:
+                for store in stores:
+                    store.conversation("talk").append({{"role": "user", "content": "x"}})
+        {end}
+    """)
+    run = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    with Store.open(f"sqlite:{tmp_path}/exit.db") as store:
+        assert store.verify()["sound"]
+
+
+def test_memory_is_flat_over_many_calls():
+    def resident():
+        if os.path.exists("/proc/self/statm"):
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * 4096
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    store = Store.open("memory:")
+    talk = store.create("talk", counter="approx", messages=[user("x")] * 10)
+
+    def work(count):
+        for _ in range(count):
+            talk.stats()
+            try:
+                store.request({"list": 7})
+            except recto.InvalidRequest:
+                pass
+
+    count = int(os.environ.get("RECTO_TEST_CALLS", "20000"))
+    work(1_000)
+    before = resident()
+    work(count // 2)
+    assert resident() - before < 2 << 20
