@@ -450,9 +450,9 @@ fn parallel_calls_in_two_messages_are_accepted_by_anthropic_and_google() {
 #[test]
 fn consecutive_messages_of_one_role_keep_their_bytes_at_anthropic_and_google() {
     let anthropic = r#"{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"user","content":[{"type":"text","text":"b"}]},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1"}]},{"role":"user","content":"go on"}]}"#;
-    comes_back(anthropic, Format::Anthropic, Target::Anthropic, "messages");
+    check_round_trip(anthropic, Format::Anthropic, Target::Anthropic, "messages");
     let gemini = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]},{"role":"user","parts":[{"text":"go on"}]}]}"#;
-    comes_back(gemini, Format::Gemini, Target::Gemini, "contents");
+    check_round_trip(gemini, Format::Gemini, Target::Gemini, "contents");
 }
 
 #[test]
@@ -569,7 +569,7 @@ fn the_api_version_of_october_2026_rejects_fields_and_citations_of_the_user() {
 #[test]
 fn a_signed_compaction_block_and_changes_of_tools_stay_where_they_are() {
     let request = r#"{"model":"claude-opus-5","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"compaction","content":"So far.","signature":"AAAA"}]},{"role":"user","content":"go on"},{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_reference","tool_name":"t"}}]}]}"#;
-    comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+    check_round_trip(request, Format::Anthropic, Target::Anthropic, "messages");
     // An edit elsewhere leaves them.
     let mut view = view_of(request, Format::Anthropic);
     view[1] = text("user", "go on, please");
