@@ -69,7 +69,8 @@ fn command_groups(usage: &clap::Command) -> String {
 pub(crate) struct General {
     /// Address of the store: sqlite:PATH, postgres://… or memory:
     ///
-    /// Default: the value of RECTO_STORE, else a SQLite file in your data folder.
+    /// Default: the value of RECTO_STORE, else a SQLite file in your data folder. A postgres:// address can
+    /// set time limits: ?lock_timeout=2s (docs/postgres.md).
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) store: Option<String>,
 

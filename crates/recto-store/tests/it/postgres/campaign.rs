@@ -166,8 +166,12 @@ async fn apply(store: &PostgresStore, id: ConversationId, text: &str, counts: &C
         match done {
             Ok(()) => return,
             Err(Error::VersionConflict { .. }) => {}
-            Err(Error::UnknownOutcome) => drop(counts.unknown.fetch_add(1, Ordering::SeqCst)),
-            Err(Error::Failed { .. }) => drop(counts.failed.fetch_add(1, Ordering::SeqCst)),
+            Err(Error::UnknownOutcome) => {
+                counts.unknown.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(Error::Failed { .. }) => {
+                counts.failed.fetch_add(1, Ordering::SeqCst);
+            }
             Err(other) => panic!("{other}"),
         }
     }
