@@ -60,6 +60,8 @@ pub struct Model {
     done: Vec<DoneRequest>,
     /// Undone requests that REDO may restore, newest last.
     undone: Vec<DoneRequest>,
+    /// The notes of versions.
+    notes: BTreeMap<u64, String>,
 }
 
 impl Model {
@@ -95,6 +97,7 @@ impl Model {
             history: vec![Arc::new(Version { state, log_len, timestamp: now, done, undone })],
             done: Vec::new(),
             undone: Vec::new(),
+            notes: BTreeMap::new(),
         })
     }
 
@@ -120,6 +123,16 @@ impl Model {
         }
     }
 
+    /// Stores a note with the newest version.
+    pub fn note(&mut self, note: &str) {
+        self.notes.insert(self.version(), note.to_owned());
+    }
+
+    /// The note of a version.
+    pub fn note_at(&self, version: u64) -> Option<&str> {
+        self.notes.get(&version).map(String::as_str)
+    }
+
     /// Sets the tools (section 8). Setting the same tools changes nothing.
     pub fn set_tools(&mut self, tools: &Value, now: i64) -> Result<Outcome, Refusal> {
         let tools = Tool::read_list(tools)?;
@@ -137,6 +150,7 @@ impl Model {
         let version = self.version_record(at)?;
         let (done, undone) = (version.done.clone(), version.undone.clone());
         let mut fork = Model { done, undone, ..self.clone() };
+        fork.notes.retain(|version, _| *version <= at);
         fork.log.truncate(version.log_len);
         fork.history.truncate(at as usize + 1);
         Ok(fork)

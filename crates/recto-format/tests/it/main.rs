@@ -7,6 +7,7 @@ mod conserved;
 mod corpus;
 mod faults;
 mod files;
+mod foreign_lists;
 mod hostile;
 mod lists;
 mod nested;

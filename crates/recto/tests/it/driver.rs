@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use recto::{
-    Approx, BatchIndex, Conversation, Error, LogIndex, Message, Options, Outcome, Query, Recto,
-    Request, Scope, Settings, Store, Tool, Version,
+    Approx, BatchIndex, Conversation, Error, LogIndex, Message, Note, Options, Outcome, Query,
+    Recto, Request, Scope, Settings, Store, Tool, Version, WriteOptions,
 };
 use serde_json::{Value, json};
 use testkit::conformance::comparable_state;
@@ -59,12 +59,22 @@ impl Pair {
     pub(crate) async fn step(&mut self, step: &Step) {
         match step {
             Step::Apply(request) => {
+                // Every third version has a note.
+                let before = self.model.version();
+                let note = (before % 3 == 0).then(|| format!("{{\"after\": {before}}}"));
                 let ours = match Request::from_json(&request.to_string()) {
-                    Ok(request) => self.conversation().apply(request).await,
+                    Ok(request) => {
+                        let note = note.as_deref().map(|note| Note::from_json(note).expect("JSON"));
+                        let options = WriteOptions { note, ..WriteOptions::default() };
+                        self.conversation().apply_with(request, options).await
+                    }
                     Err(error) => Err(error.into()),
                 };
                 let theirs = self.model.apply(request, 0);
                 compare_results(ours, theirs);
+                if let Some(note) = note.filter(|_| self.model.version() > before) {
+                    self.model.note(&note);
+                }
             }
             Step::SetTools(tools) => {
                 let ours = match Tool::list_from_json(&tools.to_string()) {
@@ -159,6 +169,8 @@ impl Pair {
             assert_eq!(numbers(ours.iter().map(|entry| entry.index)), view);
             let info = self.conversation().version_info(Version(version)).await.expect("it exists");
             assert_eq!(info.messages, view.len());
+            let note = info.note.as_ref().map(Note::json);
+            assert_eq!(note, self.model.note_at(u64::from(version)), "version {version}");
         }
         for index in 0..self.model.log_len() {
             let message =

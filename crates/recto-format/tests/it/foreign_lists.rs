@@ -1,0 +1,141 @@
+//! Lists of foreign messages: which positions stay, and which messages are made.
+
+use std::sync::Arc;
+
+use recto_core::{Approx, Fit};
+use recto_format::{ForeignList, Format, ListItem, Target};
+
+/// Two tool exchanges in each format that is a list: the user asks, a tool is called, its result is long,
+/// and the user asks again. The result of the second call is missing.
+fn lists() -> Vec<(Format, Target, Vec<String>)> {
+    let long = "timeout ".repeat(100);
+    let openai_chat = vec![
+        r#"{"role":"system","content":"Be brief."}"#.to_owned(),
+        r#"{"role":"user","content":"first"}"#.to_owned(),
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"read","arguments":"{}"}}]}"#.to_owned(),
+        format!(r#"{{"role":"tool","tool_call_id":"a","content":"{long}"}}"#),
+        r#"{"role":"user","content":"second"}"#.to_owned(),
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"read","arguments":"{}"}}]}"#.to_owned(),
+    ];
+    let responses = vec![
+        r#"{"role":"system","content":"Be brief."}"#.to_owned(),
+        r#"{"role":"user","content":"first"}"#.to_owned(),
+        r#"{"type":"function_call","call_id":"a","name":"read","arguments":"{}"}"#.to_owned(),
+        format!(r#"{{"type":"function_call_output","call_id":"a","output":"{long}"}}"#),
+        r#"{"role":"user","content":"second"}"#.to_owned(),
+        r#"{"type":"function_call","call_id":"b","name":"read","arguments":"{}"}"#.to_owned(),
+    ];
+    let langchain = vec![
+        r#"{"type":"system","data":{"content":"Be brief."}}"#.to_owned(),
+        r#"{"type":"human","data":{"content":"first","id":"1"}}"#.to_owned(),
+        r#"{"type":"ai","data":{"content":"","tool_calls":[{"id":"a","name":"read","args":{}}]}}"#.to_owned(),
+        format!(r#"{{"type":"tool","data":{{"content":"{long}","tool_call_id":"a"}}}}"#),
+        r#"{"type":"human","data":{"content":"second"}}"#.to_owned(),
+        r#"{"type":"ai","data":{"content":"","tool_calls":[{"id":"b","name":"read","args":{}}]}}"#.to_owned(),
+    ];
+    let recto = vec![
+        r#"{"role":"system","content":"Be brief."}"#.to_owned(),
+        r#"{"role":"user","content":"first"}"#.to_owned(),
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"read","input":{}}]}"#.to_owned(),
+        format!(r#"{{"role":"tool","content":[{{"type":"tool_result","tool_use_id":"a","content":"{long}"}}]}}"#),
+        r#"{"role":"user","content":"second"}"#.to_owned(),
+        r#"{"role":"assistant","content":[{"type":"tool_use","tool_use":{"id":"b","name":"read","input":{}}}]}"#.to_owned(),
+    ];
+    vec![
+        (Format::OpenAiChat, Target::OpenAiChat, openai_chat),
+        (Format::OpenAiResponses, Target::OpenAiResponses, responses),
+        (Format::LangChain, Target::Anthropic, langchain),
+        (Format::Recto, Target::Gemini, recto),
+    ]
+}
+
+fn read(messages: &[String], format: Format) -> ForeignList {
+    let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+    ForeignList::read(&messages, format, Arc::new(Approx)).expect("it is a list")
+}
+
+#[test]
+fn a_cut_keeps_positions_and_a_repair_makes_only_what_is_missing() {
+    for (format, target, messages) in lists() {
+        let mut list = read(&messages, format);
+        let all: Vec<ListItem> = (0..messages.len()).map(ListItem::Kept).collect();
+        assert_eq!(list.items().unwrap(), all, "{format}");
+        assert_eq!(list.tokens(), list.tokens_of_each().iter().sum::<u64>());
+
+        list.fit(&Fit::within(60), &[]).unwrap();
+        let kept = [0, 4, 5].map(ListItem::Kept);
+        assert_eq!(list.items().unwrap(), kept, "{format}");
+        let findings = list.repair(target, None).unwrap();
+        assert!(findings.iter().any(|it| it.rule.name == "answered_calls" && it.index == 5));
+        let items = list.items().unwrap();
+        assert_eq!(items[..3], kept, "{format}");
+        let [ListItem::Made(made)] = &items[3..] else { panic!("{format}: {items:?}") };
+        assert!(made.contains("[no result]") && made.contains("\"b\""), "{format}: {made}");
+    }
+}
+
+#[test]
+fn a_position_that_is_kept_stays_and_may_be_repaired() {
+    for (format, target, messages) in lists() {
+        let mut list = read(&messages, format);
+        list.fit(&Fit::within(80), &[1]).unwrap();
+        assert_eq!(list.items().unwrap(), [0, 1, 4, 5].map(ListItem::Kept), "{format}");
+        list.repair(target, None).unwrap();
+        assert_eq!(list.items().unwrap().len(), 5, "{format}");
+    }
+}
+
+#[test]
+fn a_foreign_message_with_several_pieces_is_kept_or_dropped_as_a_whole() {
+    // Anthropic's user message has the result of a call and a text: two messages of Recto.
+    let messages = [
+        r#"{"role":"user","content":"first"}"#.to_owned(),
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"read","input":{}}]}"#.to_owned(),
+        format!(
+            r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"a","content":"{}"}},{{"type":"text","text":"and then?"}}]}}"#,
+            "timeout ".repeat(50)
+        ),
+        r#"{"role":"assistant","content":"It times out."}"#.to_owned(),
+    ];
+    let list = read(&messages, Format::Anthropic);
+    for budget in 5..200 {
+        let mut fitted = list.clone();
+        let Ok(()) = fitted.fit(&Fit::within(budget), &[]) else { continue };
+        let items = fitted.items().unwrap();
+        let positions: Vec<usize> = items
+            .iter()
+            .map(|item| match item {
+                ListItem::Kept(at) => *at,
+                item => panic!("{item:?} was made without a repair"),
+            })
+            .collect();
+        assert!(positions == [3] || positions == [1, 2, 3] || positions == [0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn sessions_are_not_lists_and_unreadable_messages_stay() {
+    let counter = || Arc::new(Approx);
+    for format in [Format::ClaudeCode, Format::Codex, Format::ChatGpt] {
+        let error = ForeignList::read(&["{}"], format, counter()).unwrap_err();
+        assert!(error.to_string().contains("a list of messages"), "{error}");
+    }
+    let list = ForeignList::read(&["{}", r#"{"role":7}"#], Format::OpenAiChat, counter()).unwrap();
+    assert_eq!(list.items().unwrap(), [0, 1].map(ListItem::Kept));
+    let empty = ForeignList::read(&[], Format::Recto, counter()).unwrap();
+    assert_eq!((empty.items().unwrap(), empty.tokens()), (Vec::new(), 0));
+}
+
+#[test]
+fn a_message_without_content_stays_in_a_cut_and_is_not_sent() {
+    let messages = [
+        r#"{"type":"human","data":{"content":"hi"}}"#.to_owned(),
+        r#"{"type":"ai","data":{"content":""}}"#.to_owned(),
+        r#"{"type":"human","data":{"content":"again"}}"#.to_owned(),
+    ];
+    let mut list = read(&messages, Format::LangChain);
+    list.fit(&Fit::within(1_000), &[]).unwrap();
+    assert_eq!(list.items().unwrap(), [0, 1, 2].map(ListItem::Kept));
+    list.repair(Target::OpenAiChat, None).unwrap();
+    assert_eq!(list.items().unwrap(), [0, 2].map(ListItem::Kept));
+}
