@@ -1,0 +1,109 @@
+//! The native library of the npm package `recto-context`: an open store that answers requests of
+//! `recto-service`.
+//!
+//! Requests and responses are JSON text, so that the vocabulary is the one of `recto exec`. The TypeScript
+//! files in `src/` add types and methods, and turn `{"error": …}` into exceptions.
+//!
+//! Asynchronous methods run on the runtime of `napi`, which all stores of a process share. A synchronous
+//! method waits for the same future on the thread of JavaScript.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use napi::bindgen_prelude::{Error, Result, block_on};
+use napi_derive::napi;
+use recto::{Address, Options, Recto, Tenant};
+use recto_service::Service;
+
+/// The response of a store that was closed.
+const CLOSED: &str =
+    r#"{"error":{"code":"storage","message":"the store is closed; open it again"}}"#;
+
+/// An open store. The class `Store` wraps it.
+#[napi]
+pub struct NativeStore {
+    service: RwLock<Option<Arc<Service>>>,
+}
+
+/// Options of an opened store.
+#[napi(object)]
+pub struct NativeOptions {
+    /// The tenant whose conversations are read and written.
+    pub tenant: Option<String>,
+    /// Whether a store that is created here has an index for `search`.
+    pub search: Option<bool>,
+}
+
+#[napi]
+impl NativeStore {
+    /// Opens a store by its address: `memory:`, `sqlite:PATH` or `postgres://…`.
+    #[napi]
+    pub async fn open(address: String, options: NativeOptions) -> Result<NativeStore> {
+        open(address, options).await
+    }
+
+    /// `open` on the thread of JavaScript.
+    #[napi]
+    pub fn open_sync(address: String, options: NativeOptions) -> Result<NativeStore> {
+        block_on(open(address, options))
+    }
+
+    /// Answers a request. An error of the contract is a response.
+    #[napi]
+    pub async fn request(&self, text: String) -> String {
+        match self.service() {
+            Some(service) => service.request(&text).await,
+            None => CLOSED.to_owned(),
+        }
+    }
+
+    /// `request` on the thread of JavaScript.
+    #[napi]
+    pub fn request_sync(&self, text: String) -> String {
+        match self.service() {
+            Some(service) => block_on(service.request(&text)),
+            None => CLOSED.to_owned(),
+        }
+    }
+
+    /// Closes the store. Requests that run are completed. Closing it again has no effect.
+    #[napi]
+    pub fn close(&self) {
+        drop(self.service.write().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Whether the store was closed.
+    #[napi(getter)]
+    pub fn closed(&self) -> bool {
+        self.service().is_none()
+    }
+}
+
+impl NativeStore {
+    fn service(&self) -> Option<Arc<Service>> {
+        self.service.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn open(address: String, options: NativeOptions) -> Result<NativeStore> {
+    let is_in_memory = matches!(address.parse(), Ok(Address::Memory));
+    let options = Options {
+        tenant: Tenant(options.tenant.unwrap_or_default()),
+        // As in `recto exec`: an index of a store in memory seldom pays off.
+        search: options.search.unwrap_or(!is_in_memory),
+        ..Options::default()
+    };
+    let opened = Recto::open_with(&address, options).await;
+    // The message of the exception is the error of the contract as JSON.
+    let recto = opened.map_err(|error| Error::from_reason(error.to_json().to_string()))?;
+    let service = match is_in_memory {
+        true => Service::exclusive(recto),
+        false => Service::new(recto),
+    };
+    Ok(NativeStore { service: RwLock::new(Some(Arc::new(service))) })
+}
+
+/// The JSON Schema of all requests and responses.
+#[napi]
+pub fn schema() -> String {
+    recto_service::schema().to_string()
+}

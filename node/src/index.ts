@@ -1,0 +1,28 @@
+/**
+ * Recto: versioned context for LLM agents.
+ *
+ * ```js
+ * import { Store } from "recto-context";
+ * const store = await Store.open("memory:");
+ * const conversation = await store.create("support");
+ * await conversation.append({ role: "user", content: "Checkout fails!" });
+ * await conversation.messages();
+ * ```
+ */
+export { Conversation, type At, type ChangeOptions, type Operations } from "./conversation.js";
+export {
+  BatchNotFound,
+  BudgetTooSmall,
+  ConversationExists,
+  ConversationNotFound,
+  InvalidRequest,
+  NotFound,
+  NothingToRevert,
+  PinnedEntry,
+  RectoError,
+  StorageError,
+  VersionConflict,
+  VersionNotFound,
+} from "./errors.js";
+export { schema, Store, type OpenOptions, type Request } from "./store.js";
+export type * from "./types.js";

@@ -1,0 +1,322 @@
+// The store and its conversations.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import vm from "node:vm";
+import { Worker } from "node:worker_threads";
+
+import * as recto from "recto-context";
+
+const { Store } = recto;
+const user = (content) => ({ role: "user", content });
+const place = mkdtempSync(join(tmpdir(), "recto-"));
+after(() => rmSync(place, { recursive: true, force: true }));
+
+test("a request has the response of recto exec", async () => {
+  const store = await Store.open("memory:");
+  const created = await store.request({ create: "a", settings: { counter: "approx" } });
+  assert.equal(created.conversation, "a");
+  assert.equal(created.version, 0);
+  const applied = store.requestSync({ conversation: "a", op: { operation: "APPEND", messages: [user("hi")] } });
+  assert.equal(applied.version, 1);
+  assert.deepEqual(applied.added, [0]);
+  const text = await store.requestJson('{"conversation": "a", "ask": {"last": 1}}');
+  assert.equal(text, store.requestJsonSync('{"conversation": "a", "ask": {"last": 1}}'));
+  assert.deepEqual(JSON.parse(text).messages[0].message, user("hi"));
+});
+
+test("messages keep their bytes", async () => {
+  const store = await Store.open("memory:");
+  const message = '{"content": "x", "role":"user", "n": 12345678901234567890.50, "id": "\\u00e9"}';
+  await store.requestJson(`{"create": "a", "messages": [${message}]}`);
+  assert((await store.requestJson('{"conversation": "a", "show": true}')).includes(message));
+});
+
+test("methods of a conversation", async () => {
+  const store = await Store.open("memory:");
+  const talk = await store.create("talk", { counter: "approx", messages: [{ role: "system", content: "Be brief." }] });
+  assert.equal((await talk.append(user("one"))).version, 1);
+  assert.deepEqual((await talk.append([user("two"), user("three")], { description: "two more" })).added, [2, 3]);
+  assert.deepEqual((await talk.messages()).map((m) => m.content), ["Be brief.", "one", "two", "three"]);
+  assert.deepEqual((await talk.hide([1])).hidden, [1]);
+  assert.equal((await talk.messages({ at: 2 })).length, 4);
+  assert.deepEqual((await talk.diff(2, 3)).hidden.indices, [1]);
+  assert.deepEqual((await talk.blame(1)).map((step) => step.effect), ["added", "hidden"]);
+  assert.deepEqual((await talk.undo()).shown, [1]);
+  assert.deepEqual((await talk.redo()).hidden, [1]);
+  assert.deepEqual((await talk.restore([1])).shown, [1]);
+  await talk.mark([1]);
+  await assert.rejects(talk.hide([1]), recto.PinnedEntry);
+  await talk.unmark([1]);
+  assert((await talk.hide([1, 2], { summary: user("both") })).added.length === 1);
+  await talk.undo();
+  await talk.replace(0, { role: "system", content: "Be kind." });
+  await talk.insert(1, user("zero"));
+  await talk.rollback({ version: 2 });
+  await talk.arrange([3, 0]);
+  await talk.truncate({ keepLast: 1 });
+  await talk.filter({ roles: ["system"] });
+  await talk.clear({ keepSystemMessage: false });
+  assert.equal((await talk.stats()).currentBatchMessages, 0);
+  await talk.rollback({ batch: 0 });
+  assert.deepEqual((await talk.query({ role: "user", last: 1 }))[0].message, user("three"));
+  assert.equal(await talk.count({ role: "user" }), 3);
+  assert.deepEqual((await talk.entries([1])).map((entry) => entry.index), [1]);
+  const [newest] = await talk.versions({ limit: 1 });
+  assert.equal(newest.version, await talk.version());
+  assert.equal((await talk.info()).counter, "approx");
+  const fork = await talk.fork("fork", { at: 1 });
+  assert.equal((await fork.messages()).length, 2);
+  assert.deepEqual((await store.list()).map((info) => info.name), ["fork", "talk"]);
+  const names = [];
+  for await (const info of store.conversations()) names.push(info.name);
+  assert.deepEqual(names, ["fork", "talk"]);
+  assert.equal((await talk.render("anthropic", { model: "claude-sonnet-4-5" })).request.messages.length > 0, true);
+  assert.deepEqual(await talk.lint("openai-chat"), []);
+  assert.equal((await talk.tokens({ largest: 1 })).largest.length, 1);
+  assert.equal((await talk.tokenCheck()).limit, null);
+  assert.equal((await talk.state()).totalMessageCount, 4);
+  assert.equal((await talk.snapshot(0)).batchIndex, 0);
+  assert.equal((await talk.markMap()).currentBatch, 0);
+  assert.deepEqual(await talk.marks(), []);
+  assert((await talk.setTools([{ name: "read", description: "Reads." }])).toolsChanged);
+  assert.deepEqual(await talk.tools(), [{ name: "read", description: "Reads." }]);
+  assert.equal((await talk.changeSettings({ tokenLimit: 9 })).tokenLimit, 9);
+  assert.equal((await talk.settings()).tokenLimit, 9);
+  assert((await talk.export("openai-chat")).data.length > 0);
+  assert((await talk.verify()).sound);
+  assert((await store.verify()).sound);
+  assert((await talk.preview({ operation: "CLEAR" })).dryRun);
+  assert((await talk.fit(40)).stats.tokens <= 40);
+  assert((await store.search("three")).length > 0);
+  assert.equal((await talk.erase([2]))[0].index, 2);
+  await talk.prune({ keepVersions: 1 });
+  const renamed = await talk.rename("renamed");
+  assert.equal(renamed.name, "renamed");
+  const imported = await store.import("chat", [{ role: "user", content: "hi" }], { format: "openai-chat" });
+  assert.equal(imported.conversation, "chat");
+  await renamed.remove();
+  await assert.rejects(renamed.messages(), recto.ConversationNotFound);
+  assert.equal((await store.conversationOrCreate("chat")).name, "chat");
+  assert(recto.schema().requests.length > 30);
+});
+
+test("errors have a class, a code, a field and details", async () => {
+  const store = await Store.open("memory:");
+  const talk = await store.create("talk", { counter: "approx" });
+  await talk.append(user("one"));
+  const conflict = await talk.append(user("two"), { expectedVersion: 0 }).catch((error) => error);
+  assert(conflict instanceof recto.VersionConflict && conflict instanceof recto.RectoError && conflict instanceof Error);
+  assert.equal(conflict.name, "VersionConflict");
+  assert.equal(conflict.code, "version_conflict");
+  assert.equal(conflict.field, "expectedVersion");
+  assert.equal(conflict.currentVersion, 1);
+  await assert.rejects(talk.apply({ operation: "TRUNCATE", keeplast: 2 }), (error) => {
+    assert(error instanceof recto.InvalidRequest);
+    assert.equal(error.field, "keeplast");
+    return error.message.includes("keepLast");
+  });
+  const small = await talk.fit(1).catch((error) => error);
+  assert(small instanceof recto.BudgetTooSmall);
+  assert.equal(small.needed, 4);
+  await assert.rejects(talk.redo(), recto.NothingToRevert);
+  await assert.rejects(talk.messages({ at: 99 }), recto.VersionNotFound);
+  await assert.rejects(talk.snapshot(9), recto.BatchNotFound);
+  await assert.rejects(talk.snapshot(9), recto.NotFound);
+  await assert.rejects(store.create("talk"), recto.ConversationExists);
+  await assert.rejects(Store.open("nowhere"), recto.InvalidRequest);
+  assert.throws(() => Store.openSync("nowhere"), recto.InvalidRequest);
+  await assert.rejects(Store.open(`sqlite:${place}/no/such/folder.db`), recto.StorageError);
+  assert.equal((await talk.stats()).totalMessages, 1);
+});
+
+class Point {
+  x = 1;
+}
+const loop = {};
+loop.loop = loop;
+let deep = [];
+for (let depth = 0; depth < 100_000; depth++) deep = [deep];
+
+const WRONG = [
+  [{ create: () => 1 }, "create"],
+  [{ create: Symbol("a") }, "create"],
+  [{ create: 7n }, "create"],
+  [{ create: 7 }, "create"],
+  [{ create: "a", messages: [{ role: "user", content: Buffer.from("x"), n: NaN }] }, "messages[0].n"],
+  [{ create: "a", messages: [{ role: "user", content: new Map() }] }, "messages[0].content"],
+  [{ create: "a", messages: [{ role: "user", content: "x", point: new Point() }] }, "messages[0].point"],
+  [{ create: "a", messages: [undefined] }, "messages[0]"],
+  [{ create: "a", settings: { mediaTokens: Infinity } }, "settings.mediaTokens"],
+  [{ list: { limit: -1 } }, "list.limit"],
+  [{ list: { limit: true } }, "list.limit"],
+  [{ list: { limit: 1.5 } }, "list.limit"],
+  [{ conversation: "a", diff: { from: "1", to: 2 } }, "diff.from"],
+];
+
+for (const [request, field] of WRONG) {
+  test(`a wrong value is an error with its field: ${field}`, async () => {
+    const store = await Store.open("memory:");
+    const isRefused = (error) => error instanceof recto.RectoError && error.field === field;
+    await assert.rejects(store.request(request), isRefused);
+    assert.throws(() => store.requestSync(request), isRefused);
+    assert.deepEqual(await store.list(), []);
+  });
+}
+
+test("hostile requests are errors", async () => {
+  const store = await Store.open("memory:");
+  for (const request of [loop, deep, null, undefined, 7, "x", [], {}, { create: loop }, { create: "a", data: deep }]) {
+    await assert.rejects(store.request(request), recto.RectoError);
+    assert.throws(() => store.requestSync(request), recto.RectoError);
+  }
+  for (const text of ["", "{", "[".repeat(200_000), "{}x", "null", '{"create": "\\ud800"}']) {
+    await assert.rejects(store.requestJson(text), recto.RectoError, text.slice(0, 20));
+  }
+  for (const value of [7, null, undefined, {}]) {
+    await assert.rejects(store.requestJson(value), TypeError);
+    assert.throws(() => store.requestJsonSync(value), /text must be a string/);
+    await assert.rejects(Store.open(value), /address must be a string/);
+  }
+  await assert.rejects(Store.open("memory:", { tenant: 7 }), /tenant must be a string/);
+  await assert.rejects(Store.open("memory:", { search: "yes" }), /search must be a boolean/);
+  await assert.rejects(Store.open("memory:", { serch: true }), (error) => error.field === "serch");
+  const surrogate = await store.create("s", { counter: "approx" });
+  await surrogate.append(user("\ud800")).catch((error) => assert(error instanceof recto.RectoError, error));
+  assert.deepEqual((await store.list()).map((info) => info.name), ["s"]);
+});
+
+test("objects of another realm and objects with toJSON are values", async () => {
+  const store = await Store.open("memory:");
+  const message = vm.runInNewContext('({ role: "user", content: [{ type: "text", text: "x" }] })');
+  const dated = { role: "user", content: "y", metadata: { at: new Date(0), nothing: undefined } };
+  const talk = await store.create("a", { messages: [message, dated] });
+  const [first, second] = await talk.messages();
+  assert.equal(first.content[0].text, "x");
+  assert.deepEqual(second.metadata, { at: "1970-01-01T00:00:00.000Z" });
+});
+
+test("many requests run at the same time", async () => {
+  for (const address of ["memory:", `sqlite:${place}/many.db`]) {
+    const store = await Store.open(address);
+    const talks = await Promise.all(Array.from({ length: 8 }, (_, n) => store.create(`t${n}`, { counter: "approx" })));
+    await Promise.all(Array.from({ length: 400 }, (_, n) => talks[n % 8].append(user(`${n}`))));
+    for (const talk of talks) {
+      assert.equal(await talk.version(), 50);
+      assert.equal((await talk.messages()).length, 50);
+    }
+    // One of the writers with the same expected version succeeds.
+    const racing = Array.from({ length: 20 }, () => talks[0].append(user("r"), { expectedVersion: 50 }));
+    const settled = await Promise.allSettled(racing);
+    assert.equal(settled.filter((one) => one.status === "fulfilled").length, 1);
+    const refused = settled.find((one) => one.status === "rejected");
+    assert(refused.reason instanceof recto.VersionConflict);
+    store.close();
+  }
+});
+
+test("an idempotency key is not applied twice", async () => {
+  const store = await Store.open("memory:");
+  const talk = await store.create("talk", { counter: "approx" });
+  assert.equal((await talk.append(user("one"), { idempotencyKey: "k" })).version, 1);
+  assert.equal((await talk.append(user("one"), { idempotencyKey: "k" })).version, 1);
+  assert.equal((await talk.append(user("two"), { return: ["state"] })).state.totalMessageCount, 2);
+});
+
+test("a closed store completes what runs and refuses other requests", async () => {
+  const store = await Store.open(`sqlite:${place}/closed.db`);
+  const talk = await store.create("a", { counter: "approx" });
+  const running = talk.append(user("one"));
+  store.close();
+  store.close();
+  assert(store.closed);
+  assert.equal((await running.catch((error) => error.code)).version ?? "storage", 1);
+  await assert.rejects(store.list(), recto.StorageError);
+  assert.throws(() => store.requestSync({ list: true }), /closed/);
+});
+
+test("a file is shared between stores, and kept", async () => {
+  const address = `sqlite:${place}/shared.db`;
+  const first = await Store.open(address);
+  const second = Store.openSync(address);
+  await (await first.create("talk")).append(user("one"));
+  assert.deepEqual(await second.conversation("talk").messages(), [user("one")]);
+  assert.equal((await second.search("one"))[0].conversation, "talk");
+  first.close();
+  second.close();
+  const again = await Store.open(address);
+  assert.deepEqual(await again.conversation("talk").messages(), [user("one")]);
+  again.close();
+});
+
+test("tenants do not see each other", async () => {
+  const address = `sqlite:${place}/tenants.db`;
+  const one = await Store.open(address, { tenant: "one" });
+  const two = await Store.open(address, { tenant: "two" });
+  await one.create("talk");
+  assert.deepEqual(await two.list(), []);
+  one.close();
+  two.close();
+});
+
+test("a password is not printed", async () => {
+  const { inspect } = await import("node:util");
+  const store = await Store.open("memory:");
+  assert(!inspect(store).includes("memory:"));
+  assert.equal(store.address, "memory:");
+});
+
+test("worker threads use stores of their own", async () => {
+  const address = `sqlite:${place}/workers.db`;
+  const store = await Store.open(address);
+  const talk = await store.create("talk", { counter: "approx" });
+  const code = `
+    const { Store } = require("recto-context");
+    const { workerData, parentPort } = require("node:worker_threads");
+    (async () => {
+      const store = await Store.open(workerData);
+      for (let n = 0; n < 10; n++) await store.conversation("talk").append({ role: "user", content: "w" });
+      store.requestSync({ list: true });
+      parentPort.postMessage("done");
+    })();`;
+  const ended = Array.from({ length: 3 }, () => {
+    const worker = new Worker(code, { eval: true, workerData: address });
+    return new Promise((resolve, reject) => worker.on("error", reject).on("exit", resolve));
+  });
+  assert.deepEqual(await Promise.all(ended), [0, 0, 0]);
+  assert.equal(await talk.version(), 30);
+  store.close();
+});
+
+test("a process ends with open stores and running requests", () => {
+  const code = `
+    const { Store } = require("recto-context");
+    const store = Store.openSync("sqlite:${place}/exit.db");
+    store.requestSync({ create: "a" });
+    for (let n = 0; n < 50; n++) store.conversation("a").append({ role: "user", content: "x" });
+    console.log("printed");
+    process.exit(0);`;
+  const printed = execFileSync(process.execPath, ["-e", code], { cwd: import.meta.dirname ?? new URL(".", import.meta.url).pathname });
+  assert.equal(printed.toString(), "printed\n");
+});
+
+test("memory stays flat over many calls", async () => {
+  const code = `
+    const { Store } = require("recto-context");
+    const store = Store.openSync("memory:");
+    store.requestSync({ create: "a", settings: { counter: "approx" } });
+    const call = (count) => { for (let n = 0; n < count; n++) store.requestSync({ conversation: "a", stats: true }); };
+    call(5000); gc();
+    const before = process.memoryUsage().rss;
+    call(30000); gc();
+    const stores = 200;
+    for (let n = 0; n < stores; n++) Store.openSync("memory:");
+    console.log((process.memoryUsage().rss - before) / 1e6);`;
+  const cwd = new URL(".", import.meta.url).pathname;
+  const printed = execFileSync(process.execPath, ["--expose-gc", "-e", code], { cwd });
+  assert(Number(printed.toString()) < 30, `${printed} MB more`);
+});
