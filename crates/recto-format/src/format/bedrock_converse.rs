@@ -70,6 +70,12 @@ impl MessageCodec for BedrockConverse {
             if list.is_some() && ["toolConfig", "inferenceConfig"].iter().any(is_typical) {
                 best = best.max(Likelihood::Certain);
             }
+            // The blocks of Anthropic's `system` have a type.
+            let system = fields.get("system").map(json::items).and_then(|mut blocks| blocks.next());
+            let is_untyped = |block: &str| json::Object::of(block).has_only(&["text"]);
+            if list.is_some() && system.is_some_and(is_untyped) {
+                best = best.max(Likelihood::Certain);
+            }
             let listed = list.map(json::items).into_iter().flatten();
             for message in std::iter::once(object).chain(listed) {
                 best = best.max(likelihood(message));
