@@ -19,6 +19,8 @@ use testkit::AgentRun;
 
 /// Maximum time to render a view of 1,000 messages.
 const MOST_MILLISECONDS: f64 = 2.0;
+/// Minimum rate of rendering messages unchanged, for the provider that they were imported from.
+const LEAST_UNTOUCHED_MEGABYTES: f64 = 1_000.0;
 /// Minimum rate of importing JSON lines.
 const LEAST_MEGABYTES: f64 = 200.0;
 
@@ -126,6 +128,25 @@ fn measure_render(messages: &[Message], time: Duration, rows: &mut Vec<Row>) {
         let name = format!("render 1,000 messages for {target}");
         rows.push(Row::most(&name, milliseconds(took), MOST_MILLISECONDS));
     }
+    // Texts of about 4 kB, as tools return them.
+    let long = "A line of a file, with a \"word\" in it, and an end.\n".repeat(80);
+    let line = |number: usize| {
+        let role = if number.is_multiple_of(2) { "user" } else { "assistant" };
+        let content = if role == "user" { format!("{long}{number}") } else { format!("{number}.") };
+        json!({"role": role, "content": [{"type": "text", "text": content, "unknown": number}]})
+            .to_string()
+    };
+    let lines: Vec<String> = (0..1_000).map(line).collect();
+    for format in [Format::Anthropic, Format::OpenAiChat] {
+        let imported = imported_as(&lines.join("\n"), Some(format));
+        let target = Target::named(format.name()).expect("the format is a target");
+        let mut len = 0;
+        let took = fastest(time, || {
+            len = render(&imported, target, &options).map_or(0, |it| it.body.len());
+        });
+        let name = format!("render untouched messages for {target}");
+        rows.push(Row::least(&name, megabytes(took, len), LEAST_UNTOUCHED_MEGABYTES));
+    }
     let took = fastest(time, || lint(messages, Target::Anthropic, &options).len());
     rows.push(Row::plain("lint them for anthropic", milliseconds(took), "ms"));
     let bodies: Vec<&str> = messages.iter().map(Message::json).collect();
@@ -147,8 +168,12 @@ fn chat_lines(messages: &[Message], times: usize) -> String {
 }
 
 fn imported(file: &str) -> Vec<Message> {
+    imported_as(file, None)
+}
+
+fn imported_as(file: &str, format: Option<Format>) -> Vec<Message> {
     let mut collected = recto_format::Collected::default();
-    import(file, None, &ImportOptions::default(), &mut collected).expect("it is read");
+    import(file, format, &ImportOptions::default(), &mut collected).expect("it is read");
     let messages = collected.steps.into_iter().filter_map(|step| match step {
         Step::Append(messages) => Some(messages),
         _ => None,

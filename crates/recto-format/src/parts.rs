@@ -42,6 +42,10 @@ pub struct MessageParts<'a> {
     pub source: Option<Source<'a>>,
     /// The JSON of the message.
     pub json: &'a str,
+    /// True if the message has fields beside `role`, `content` and `metadata`.
+    pub(crate) has_other_fields: bool,
+    /// Byte offset of the value of `metadata`.
+    metadata_at: Option<usize>,
 }
 
 /// One part of a message. `json` is the text of the whole part; for a content that is a string, it is
@@ -114,8 +118,16 @@ impl<'a> MessageParts<'a> {
     pub(crate) fn is_plain(&self) -> bool {
         let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. }) && !part.has_more();
         self.source.is_none()
-            && json::Object::of(self.json).has_only(&["role", "content"])
+            && self.metadata_at.is_none()
+            && !self.has_other_fields
             && self.parts.iter().all(is_text)
+    }
+
+    /// The JSON up to `metadata`, if that is the last field: `{"role":…,"content":…`.
+    pub(crate) fn json_without_metadata(&self) -> Option<&'a str> {
+        let at = self.metadata_at?;
+        let is_last = at + json::end_of(&self.json[at..]) + 1 >= self.json.trim_end().len();
+        self.json[..at].strip_suffix(",\"metadata\":").filter(|_| is_last)
     }
 
     /// Reads the text of a valid Recto message.
@@ -127,6 +139,8 @@ impl<'a> MessageParts<'a> {
             name: None,
             source: None,
             json,
+            has_other_fields: false,
+            metadata_at: None,
         };
         let mut cursor = Cursor::new(json);
         cursor.enter();
@@ -147,9 +161,20 @@ impl<'a> MessageParts<'a> {
                         }
                     }
                 },
-                "name" => read.name = Str::of(cursor.value()),
-                "metadata" => read.source = Source::of(cursor.value()),
-                _ => drop(cursor.value()),
+                "name" => {
+                    read.has_other_fields = true;
+                    read.name = Str::of(cursor.value());
+                }
+                "metadata" => {
+                    let (metadata, source) = Source::at(&mut cursor);
+                    read.metadata_at = Some(metadata.as_ptr().addr() - json.as_ptr().addr());
+                    read.source = source;
+                }
+                "role" => drop(cursor.value()),
+                _ => {
+                    read.has_other_fields = true;
+                    cursor.value();
+                }
             }
         }
         read

@@ -27,7 +27,7 @@
 //! - `provider` and `model` name the producer of an assistant message. Signatures and opaque parts are
 //!   sent to that producer only.
 
-use crate::json::{self, Str};
+use crate::json::{self, Cursor, Str};
 
 /// The origin of a message: `metadata.source`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,11 +81,37 @@ pub enum Layout {
 
 impl<'a> Source<'a> {
     /// Reads the source in a message's metadata.
+    #[cfg(test)]
     pub(crate) fn of(metadata: &'a str) -> Option<Source<'a>> {
-        let source = json::get(metadata, "source").filter(|source| json::is_object(source))?;
+        Source::at(&mut Cursor::new(metadata)).1
+    }
+
+    /// Reads a message's metadata and the source in it, in one pass.
+    pub(crate) fn at(cursor: &mut Cursor<'a>) -> (&'a str, Option<Source<'a>>) {
+        if cursor.peek() != Some(b'{') {
+            return (cursor.value(), None);
+        }
+        let start = cursor.enter();
+        let mut source = None;
+        while let Some(b'"') = cursor.peek() {
+            let key = Str::of(cursor.value());
+            let is_source = key.is_some_and(|key| key.is("source"));
+            match cursor.peek() {
+                Some(b'{') if is_source => source = Some(Source::fields_at(cursor)),
+                _ => drop(cursor.value()),
+            }
+        }
+        (cursor.since(start), source)
+    }
+
+    /// Reads the fields of a source.
+    fn fields_at(cursor: &mut Cursor<'a>) -> Source<'a> {
         let mut read = Source { pieces: 1, ..Source::default() };
-        for (key, value) in json::fields(source) {
-            match &*key.text() {
+        cursor.enter();
+        while let Some(b'"') = cursor.peek() {
+            let key = Str::of(cursor.value()).map(Str::text).unwrap_or_default();
+            let value = cursor.value();
+            match &*key {
                 "format" => read.format = Str::of(value),
                 "provider" => read.provider = Str::of(value),
                 "model" => read.model = Str::of(value),
@@ -105,7 +131,7 @@ impl<'a> Source<'a> {
                 _ => {}
             }
         }
-        Some(read)
+        read
     }
 
     /// True if the message was imported from this format.

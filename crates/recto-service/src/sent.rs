@@ -156,14 +156,19 @@ async fn edited_before(
     let mut waiting: Vec<(usize, LogIndex)> =
         entries.iter().enumerate().filter_map(is_bound).collect();
     let mut edited = Vec::new();
-    let mut later = version;
+    if waiting.is_empty() {
+        return Ok(edited);
+    }
+    let versions = conversation.versions(0..version.0 + 1).await?;
     // From the newest version to the first that has none of these messages.
-    while let (Some(before), false) = (later.0.checked_sub(1).map(Version), waiting.is_empty()) {
-        let operation = conversation.version_info(later).await?.operation;
-        let log = conversation.version_info(before).await?.log;
-        waiting.retain(|(_, index)| (index.0 as usize) < log);
-        if operation != OperationKind::Append && !waiting.is_empty() {
-            let diff = conversation.diff(before, later).await?;
+    for pair in versions.windows(2).rev() {
+        let [before, later] = pair else { continue };
+        waiting.retain(|(_, index)| (index.0 as usize) < before.log);
+        if waiting.is_empty() {
+            break;
+        }
+        if later.operation != OperationKind::Append {
+            let diff = conversation.diff(before.version, later.version).await?;
             let hidden = diff.hidden.indices.first().copied();
             let is_new = |entry: &Entry| {
                 diff.shown.indices.contains(&entry.index)
@@ -179,7 +184,6 @@ async fn edited_before(
                 !is_changed
             });
         }
-        later = before;
     }
     edited.sort_unstable();
     Ok(edited)

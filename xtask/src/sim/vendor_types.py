@@ -45,6 +45,33 @@ def check_gemini(body):
         gemini.Tool.model_validate(tool)
 
 
+def check_responses(body):
+    """Fills what OpenAI does not require although its types do.
+
+    Accepted requests show it: an output message of the assistant without id, status and annotations, and an image
+    without detail.
+    """
+
+    def filled(value):
+        if isinstance(value, list):
+            return [filled(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        value = {key: filled(item) for key, item in value.items()}
+        if value.get("role") == "assistant" and isinstance(value.get("content"), list):
+            value = {"id": "msg_1", "status": "completed", **value}
+        if value.get("type") == "output_text":
+            value = {"annotations": [], **value}
+        if value.get("type") == "input_image":
+            value = {"detail": "auto", **value}
+        return value
+
+    RESPONSES({**body, "input": filled(body["input"])})
+
+
+RESPONSES = typed(ResponseCreateParamsNonStreaming, {"model": "m"})
+
+
 class ShapeError(Exception):
     """A request that the model of an AWS service rejects."""
 
@@ -69,7 +96,7 @@ def converse():
 CHECKS = {
     "anthropic": typed(MessageCreateParamsNonStreaming, {"model": "m", "max_tokens": 1}),
     "openai-chat": typed(CompletionCreateParamsNonStreaming, {"model": "m"}),
-    "openai-responses": typed(ResponseCreateParamsNonStreaming, {"model": "m"}),
+    "openai-responses": check_responses,
     "gemini": check_gemini,
     "bedrock-converse": converse(),
 }

@@ -659,3 +659,43 @@ fn findings_have_positions_in_a_view_with_a_tool_description() {
     let shown = stage.run(&["lint", "-c", "a", "--for", "anthropic"]).out;
     assert!(shown.lines().any(|line| line.contains(" 2 ") && line.contains("#2")), "{shown}");
 }
+
+#[test]
+fn f21_tools_of_a_request_are_imported_and_long_texts_are_cut() {
+    let stage = Stage::new();
+    let tool = json!({ "type": "function", "function": {
+        "name": "weather", "description": "d", "parameters": { "type": "object" } } });
+    let message = json!({ "role": "user", "content": "word ".repeat(20_000) });
+    let request = json!({ "model": "gpt-5", "messages": [message], "tools": [tool] });
+    let file = stage.file("request.json", &request.to_string());
+    stage.plain(&["import", &file, "--name", "a", "--counter", "approx"]);
+    assert!(stage.plain(&["settings", "-c", "a"]).contains("weather: d"));
+    let shown = stage.plain(&["tokens", "-c", "a"]);
+    assert!(shown.len() < 4_000, "{} bytes", shown.len());
+}
+
+#[test]
+fn an_edit_tells_how_much_bound_thinking_it_costs() {
+    let stage = Stage::new();
+    let thinking = json!({ "type": "thinking", "thinking": "I look.", "signature": "AAAA" });
+    let answer = json!({ "id": "msg_1", "type": "message", "role": "assistant",
+        "model": "claude-fable-5-1", "content": [thinking, { "type": "text", "text": "Here." }] });
+    let question = |text: &str| json!({ "role": "user", "content": text });
+    let list = json!([question("Where?"), answer, question("And then?")]);
+    let file = stage.file("list.json", &list.to_string());
+    stage.plain(&["import", &file, "--name", "a", "--format", "anthropic", "--counter", "approx"]);
+    let lint = |stage: &Stage| {
+        let arguments = ["lint", "-c", "a", "--for", "anthropic", "--model", "claude-fable-5-1"];
+        let ran = stage.run(&arguments);
+        format!("{}{}", ran.out, ran.errors)
+    };
+    assert!(!lint(&stage).contains("thinking_of_its_prefix"), "{}", lint(&stage));
+    let edit =
+        ["replace", "-c", "a", "--position", "0", "--text", "Where to?", "--for", "anthropic"];
+    let dry = stage.json(&[&edit[..], &["--dry-run"]].concat());
+    assert_eq!(dry["cachePlan"]["thinkingBlocks"], 1, "{dry}");
+    stage.plain(&edit);
+    assert!(lint(&stage).contains("thinking_of_its_prefix"), "{}", lint(&stage));
+    let plan = stage.json(&["cache-plan", "now-1", "now", "-c", "a", "--for", "anthropic"]);
+    assert_eq!(plan["thinkingBlocks"], 1, "{plan}");
+}

@@ -12,7 +12,8 @@
 use recto_core::Role;
 
 use super::message_list::{
-    CallNames, Draft, FieldError, MessageCodec, ReadState, UNREADABLE_PART, unsupported_part,
+    CallNames, Draft, FieldError, MessageCodec, ReadState, TurnKeys, UNREADABLE_PART,
+    unsupported_part, write_turns,
 };
 use super::new_parts::NewParts;
 use super::{Head, Likelihood};
@@ -67,6 +68,12 @@ impl MessageCodec for BedrockConverse {
             let list = fields.get("messages").filter(|list| json::is_list(list));
             let is_typical = |key: &&str| fields.get(key).is_some();
             if list.is_some() && ["toolConfig", "inferenceConfig"].iter().any(is_typical) {
+                best = best.max(Likelihood::Certain);
+            }
+            // The blocks of Anthropic's `system` have a type.
+            let system = fields.get("system").map(json::items).and_then(|mut blocks| blocks.next());
+            let is_untyped = |block: &str| json::Object::of(block).has_only(&["text"]);
+            if list.is_some() && system.is_some_and(is_untyped) {
                 best = best.max(Likelihood::Certain);
             }
             let listed = list.map(json::items).into_iter().flatten();
@@ -170,33 +177,10 @@ impl MessageCodec for BedrockConverse {
         out: &mut String,
         warnings: &mut Vec<String>,
     ) {
-        let role_of = |role: Role| if role == Role::Assistant { "assistant" } else { "user" };
-        let mut rest = pieces;
-        while let [first, ..] = rest {
-            let role = role_of(first.role);
-            let len = rest.iter().take_while(|piece| role_of(piece.role) == role).count();
-            if rest.len() < pieces.len() {
-                out.push(',');
-            }
-            out.push_str(&format!(r#"{{"role":"{role}","content":["#));
-            let start = out.len();
-            for piece in &rest[..len] {
-                if piece.role == Role::System {
-                    warnings.push("a system message is written as a message of the user".into());
-                }
-                for part in &piece.parts {
-                    let before = out.len();
-                    if before > start {
-                        out.push(',');
-                    }
-                    if !write_part(part, out, warnings) {
-                        out.truncate(before);
-                    }
-                }
-            }
-            out.push_str("]}");
-            rest = &rest[len..];
-        }
+        let keys = TurnKeys { assistant: "assistant", list: "content" };
+        let write =
+            |_: &_, part: &_, out: &mut _, warnings: &mut _| write_part(part, out, warnings);
+        write_turns(pieces, keys, write, out, warnings);
     }
 }
 

@@ -14,7 +14,8 @@ use std::borrow::Cow;
 use recto_core::Role;
 
 use super::message_list::{
-    CallNames, Draft, FieldError, MessageCodec, ReadState, UNREADABLE_PART, unsupported_part,
+    CallNames, Draft, FieldError, MessageCodec, ReadState, TurnKeys, UNREADABLE_PART,
+    unsupported_part, write_turns,
 };
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
@@ -162,33 +163,11 @@ impl MessageCodec for Gemini {
         out: &mut String,
         warnings: &mut Vec<String>,
     ) {
-        let role_of = |role: Role| if role == Role::Assistant { "model" } else { "user" };
-        let mut rest = pieces;
-        while let [first, ..] = rest {
-            let role = role_of(first.role);
-            let len = rest.iter().take_while(|piece| role_of(piece.role) == role).count();
-            if rest.len() < pieces.len() {
-                out.push(',');
-            }
-            out.push_str(&format!(r#"{{"role":"{role}","parts":["#));
-            let start = out.len();
-            for piece in &rest[..len] {
-                if piece.role == Role::System {
-                    warnings.push("a system message is written as a message of the user".into());
-                }
-                for part in &piece.parts {
-                    let before = out.len();
-                    if before > start {
-                        out.push(',');
-                    }
-                    if !write_part(piece, part, names, out, warnings) {
-                        out.truncate(before);
-                    }
-                }
-            }
-            out.push_str("]}");
-            rest = &rest[len..];
-        }
+        let keys = TurnKeys { assistant: "model", list: "parts" };
+        let write = |piece: &_, part: &_, out: &mut _, warnings: &mut _| {
+            write_part(piece, part, names, out, warnings)
+        };
+        write_turns(pieces, keys, write, out, warnings);
     }
 }
 

@@ -137,6 +137,52 @@ impl<F: MessageCodec> Codec for F {
     }
 }
 
+/// The names with which [`write_turns`] writes messages.
+pub(crate) struct TurnKeys {
+    /// The role of the model.
+    pub(crate) assistant: &'static str,
+    /// The field with the list of parts.
+    pub(crate) list: &'static str,
+}
+
+/// Writes messages as messages of the user and of the model. Consecutive pieces of one role are one message.
+/// `write_part` returns false if the format has no such part.
+pub(crate) fn write_turns<'a>(
+    pieces: &[MessageParts<'a>],
+    keys: TurnKeys,
+    mut write_part: impl FnMut(&MessageParts<'a>, &Part<'a>, &mut String, &mut Vec<String>) -> bool,
+    out: &mut String,
+    warnings: &mut Vec<String>,
+) {
+    let role_of = |role: Role| if role == Role::Assistant { keys.assistant } else { "user" };
+    let mut rest = pieces;
+    while let [first, ..] = rest {
+        let role = role_of(first.role);
+        let len = rest.iter().take_while(|piece| role_of(piece.role) == role).count();
+        if rest.len() < pieces.len() {
+            out.push(',');
+        }
+        out.push_str(&format!(r#"{{"role":"{role}","{}":["#, keys.list));
+        let start = out.len();
+        for piece in &rest[..len] {
+            if piece.role == Role::System {
+                warnings.push("a system message is written as a message of the user".into());
+            }
+            for part in &piece.parts {
+                let before = out.len();
+                if before > start {
+                    out.push(',');
+                }
+                if !write_part(piece, part, out, warnings) {
+                    out.truncate(before);
+                }
+            }
+        }
+        out.push_str("]}");
+        rest = &rest[len..];
+    }
+}
+
 /// True if an object has a list under a key.
 pub(crate) fn holds_list(object: &str, key: &str) -> bool {
     // A fast check first: inside a text, the quotes of the key would be escaped.

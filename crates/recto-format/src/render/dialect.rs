@@ -124,7 +124,8 @@ static OPENAI_RESPONSES: Dialect = Dialect {
     thinking: Thinking::None,
     media_from_user: |media| match media.kind {
         MediaKind::Image => is_image(media.body) || is_file_of(media.body, "openai"),
-        MediaKind::Audio => is_audio(media.body),
+        // The type of a message's content has no audio.
+        MediaKind::Audio => false,
         MediaKind::File => {
             is_inline(media.body) || is_web(media.body) || is_file_of(media.body, "openai")
         }

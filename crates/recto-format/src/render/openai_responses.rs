@@ -1,7 +1,7 @@
 //! Writer for OpenAI's Responses: a flat list of items. Results follow the calls of their turn.
 
 use super::Body;
-use super::dialect::{audio_format, is_web, plain_base64};
+use super::dialect::is_web;
 use super::openai_chat::{detail, url};
 use super::plan::Plan;
 use super::turn::{Block, Call, ResultContent, Side, Turn};
@@ -196,13 +196,6 @@ fn media(media: &Media<'_>, body: &mut Body) {
                 body.push(",\"detail\":");
                 body.quoted(detail);
             }
-        }
-        (MediaKind::Audio, MediaBody::Base64 { media_type, data }) => {
-            body.push("{\"type\":\"input_audio\",\"input_audio\":{\"data\":");
-            body.quoted(&plain_base64(data));
-            body.push(",\"format\":");
-            body.quoted(audio_format(media_type).unwrap_or("wav"));
-            body.push("}");
         }
         (_, MediaBody::FileId { id, .. }) => {
             body.push("{\"type\":\"input_file\",\"file_id\":");

@@ -113,8 +113,11 @@ impl<'a> Originals<'a> {
                     let text = codec.original(&messages[at..at + len]);
                     let text = text.filter(|_| !source.field.is_some_and(is_given));
                     let is_field = source.field.is_some();
-                    let text =
-                        text.filter(|text| is_field || is_request_message(text, dialect.target));
+                    // Without further fields it is a message, and not a response that contains one.
+                    let is_message = source.original.is_none() && !messages[at].has_other_fields;
+                    let text = text.filter(|text| {
+                        is_field || is_message || is_request_message(text, dialect.target)
+                    });
                     let after = source.after.map(Str::escaped);
                     let text = text.filter(|_| after.is_none() || after == reasoning);
                     let field = source.field;
@@ -124,7 +127,10 @@ impl<'a> Originals<'a> {
                     let text = Cow::Borrowed(messages[at].json);
                     (1, Some(Original { text, field: None, len: 1, is_imported: true }))
                 }
-                None if messages[at].is_plain() && codec.is_unchanged(messages[at].json) => {
+                None if messages[at].is_plain()
+                    && (has_form_of(&messages[at], dialect.target)
+                        || codec.is_unchanged(messages[at].json)) =>
+                {
                     let text = Cow::Borrowed(messages[at].json);
                     (1, Some(Original { text, field: None, len: 1, is_imported: false }))
                 }
@@ -364,6 +370,17 @@ fn is_request_message(text: &str, target: Target) -> bool {
         Target::OpenAiChat => fields.get("role").is_some(),
         _ => true,
     }
+}
+
+/// True if a plain message is known to have the form of the provider, without reading it again.
+fn has_form_of(message: &MessageParts<'_>, target: Target) -> bool {
+    let is_filled =
+        |part: &Part<'_>| matches!(part, Part::Text { text, .. } if !text.escaped().is_empty());
+    let targets = [Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
+    message.is_string
+        && message.parts.iter().all(is_filled)
+        && matches!(message.role, Role::User | Role::Assistant)
+        && targets.contains(&target)
 }
 
 /// True for a message without a source whose calls have ids of Anthropic's models: it is in that format.

@@ -504,7 +504,8 @@ impl<'a> Planner<'a, '_> {
             {
                 return self.report(&rule::PARTS_HAVE_A_TYPE, at, "a part without a type");
             }
-            if !kind.is("reasoning") && self.options.model.is_some_and(models::is_text_only) {
+            // Of the user's parts; items of the model are not media.
+            if side == Side::User && self.options.model.is_some_and(models::is_text_only) {
                 let message =
                     format!("a part of type {:?}, but the model accepts text", kind.text());
                 return self.report(&rule::MEDIA_FOR_THE_MODEL, at, message);

@@ -151,3 +151,11 @@ fn thinking_of_bedrock_returns_to_bedrock_and_to_no_other() {
     assert_eq!(rendered["messages"][2]["content"], json!([{"text": "[no message]"}]));
     assert_eq!(findings, ["thinking_first"]);
 }
+
+#[test]
+fn a_request_is_recognised_by_its_system_text() {
+    let request = r#"{"system":[{"text":"Be brief."}],"messages":[{"role":"user","content":[{"text":"hi"}]}]}"#;
+    assert_eq!(Format::recognise(request.as_bytes()).unwrap(), Format::BedrockConverse);
+    let other = r#"{"system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}"#;
+    assert_eq!(Format::recognise(other.as_bytes()).unwrap(), Format::Anthropic);
+}

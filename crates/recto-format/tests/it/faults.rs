@@ -577,3 +577,24 @@ fn a_signed_compaction_block_and_changes_of_tools_stay_where_they_are() {
     assert_eq!(body["messages"][0]["content"][0]["signature"], "AAAA", "{body}");
     assert_eq!(body["messages"][2]["content"][0]["type"], "tool_addition", "{body}");
 }
+
+#[test]
+fn f20_a_list_of_records_is_not_read_as_messages_without_text() {
+    let log = r#"[{"task_id":1,"traj":[{"role":"user","content":"hi"}]},{"task_id":2,"traj":[{"role":"user","content":"yo"}]}]"#;
+    for format in [Format::OpenAiChat, Format::Anthropic, Format::Gemini, Format::BedrockConverse] {
+        let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+        let read = import(log, Some(format), &ImportOptions::default(), &mut replay);
+        assert!(read.is_err(), "{format}");
+        assert!(replay.conversations.iter().all(|it| it.branches.is_empty()), "{format}");
+    }
+}
+
+#[test]
+fn items_that_are_not_known_keep_their_bytes_for_every_model() {
+    for model in ["gpt-5.4", "deepseek-v4-flash", "grok-4.3"] {
+        let request = format!(
+            r#"{{"model":"{model}","input":[{{"role":"user","content":"hi"}},{{"type":"brand_new_item","id":"bn_1","data":"x"}},{{"role":"user","content":"ok"}}]}}"#
+        );
+        comes_back(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    }
+}

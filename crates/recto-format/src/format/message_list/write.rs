@@ -312,9 +312,7 @@ pub(super) fn original<'a>(
 /// The foreign message of a message with a verbatim source: all of it except its metadata.
 fn verbatim(codec: &dyn MessageCodec, message: &MessageParts<'_>) -> Option<String> {
     let source = message.source.filter(|source| source.is_verbatim)?;
-    let (_, metadata) = json::fields(message.json).last()?;
-    let start = metadata.as_ptr().addr() - message.json.as_ptr().addr();
-    let fields = message.json[..start].strip_suffix(",\"metadata\":")?;
+    let fields = message.json_without_metadata()?;
     source.is_from(codec.format().name()).then(|| format!("{fields}}}"))
 }
 
