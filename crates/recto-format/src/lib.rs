@@ -1,6 +1,6 @@
 //! Import and export of transcripts, and rendering of views as provider requests.
 //!
-//! Transcripts come in twenty [`Format`]s, and each provider accepts its own kind of request. Edits of
+//! Transcripts come in 21 [`Format`]s, and each provider accepts its own kind of request. Edits of
 //! a view separate tool calls from their results, drop signatures, and leave ids that a provider
 //! rejects. [`render`] repairs all of this: the request is valid for the provider whatever was edited,
 //! and every repair is listed.
@@ -84,6 +84,7 @@ mod json;
 mod lint;
 mod media;
 mod parts;
+mod prices;
 mod render;
 mod replay;
 mod select;
@@ -93,7 +94,7 @@ mod unpack;
 mod values;
 mod zip;
 
-pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
+pub use cache_plan::{CachePlan, PaysOff};
 pub use envelope::EnvelopeInfo;
 pub use error::Error;
 pub use export::{Container, ExportOptions, export, export_log};
@@ -103,6 +104,7 @@ pub use json::Str;
 pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
+pub use prices::{Price, PriceTable, PriceTier};
 pub use render::{
     Evidence, EvidenceKind, Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions,
     Rendered, Rule, Severity, Target, ToolFinding, render,
