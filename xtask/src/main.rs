@@ -8,6 +8,7 @@
 mod bench;
 mod compare;
 mod fuzz;
+mod prices;
 mod requirement;
 mod seed;
 mod semver;
@@ -55,6 +56,8 @@ enum Command {
     Sim(sim::Options),
     /// Compare Recto with recorded verdicts of real providers.
     Verdicts(verdicts::Options),
+    /// Generate the price table from the Python package genai-prices.
+    Prices(prices::Options),
     /// List breaking changes of the public API since a release.
     Semver(semver::Options),
 }
@@ -83,6 +86,7 @@ fn run(command: &Command, console: &Console) -> anyhow::Result<()> {
         Command::Compare(options) => compare::run(options, &workspace, console),
         Command::Sim(options) => sim::run(options, &workspace, console),
         Command::Verdicts(options) => verdicts::run(options, &workspace, console),
+        Command::Prices(options) => prices::run(options, &workspace, console),
         Command::Semver(options) => semver::run(options, &workspace, console),
     }
 }

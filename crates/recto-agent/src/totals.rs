@@ -44,6 +44,7 @@ impl Totals {
 
 /// The cost of a call in US dollars.
 pub(crate) fn cost(usage: Usage, price: &Price) -> f64 {
+    let price = price.at(usage.input);
     let fresh = usage.input.saturating_sub(usage.cached).saturating_sub(usage.cache_written);
     let tokens = [
         (fresh, price.input),
@@ -66,7 +67,7 @@ mod tests {
             cached: 0.3,
             cache_write: Some(3.75),
             output: Some(15.0),
-            minimum: 0,
+            ..Price::default()
         };
         let usage = Usage {
             input: 1_000_000,

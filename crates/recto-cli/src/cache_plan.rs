@@ -74,11 +74,19 @@ impl ShowPlan for Plan {
             counted(new, "token")
         );
         field("cache", cache);
-        field("", format!("{}, at the prices of {}", self.target, self.prices_of));
+        let prices = match (&self.prices_of, &self.unknown_model) {
+            (Some(model), _) => format!("at the prices of {model}"),
+            (None, Some(model)) => {
+                format!("whose prices of {model} are unknown: use --prices FILE")
+            }
+            (None, None) => "at unknown prices".to_owned(),
+        };
+        field("", format!("{}, {prices}", self.target));
         if self.old_tokens.min(cached + new) < self.minimum {
             field("", format!("under {} tokens nothing is cached there", grouped(self.minimum)));
         }
-        let (now, later) = (cost_change(self.cost_now), cost_change(-self.saved_a_turn));
+        let (Some(now), Some(saved)) = (self.cost_now, self.saved_a_turn) else { return };
+        let (now, later) = (cost_change(now), cost_change(-saved));
         field("cost", format!("{now} for the next turn, {later} for each after it"));
         let pays_off = match self.pays_off_after {
             Some(0) => "pays off at once".to_owned(),

@@ -10,92 +10,9 @@
 use std::fmt;
 
 use recto_core::Counter;
-use serde::Deserialize;
 
-use crate::Error;
+use crate::Price;
 use crate::json::{self, Str};
-
-/// Prices of a model, in US dollars per million tokens.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    /// Name of the model, or a prefix of the names of several models.
-    pub model: String,
-    /// Price of an input token that is not cached.
-    pub input: f64,
-    /// Price of a cached input token.
-    pub cached: f64,
-    /// Price of an input token that is written to the cache. Default: `input`.
-    pub cache_write: Option<f64>,
-    /// Price of an output token, if it is known.
-    pub output: Option<f64>,
-    /// Minimum length in tokens of a prompt that is cached. Default: 0.
-    #[serde(default)]
-    pub minimum: u64,
-}
-
-/// Prices of models, read from a JSON file.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct PriceTable {
-    /// Source of the prices.
-    #[serde(default)]
-    pub note: String,
-    /// The prices.
-    pub models: Vec<Price>,
-}
-
-impl PriceTable {
-    /// The built-in table, as JSON to copy and edit.
-    pub const JSON: &str = include_str!("prices.json");
-
-    /// Reads a table.
-    pub fn from_json(text: &str) -> Result<PriceTable, Error> {
-        let table: PriceTable =
-            serde_json::from_str(text).map_err(|error| Error::Prices(error.to_string()))?;
-        for price in &table.models {
-            let all = [
-                price.input,
-                price.cached,
-                price.cache_write.unwrap_or(0.0),
-                price.output.unwrap_or(0.0),
-            ];
-            if all.iter().any(|price| !price.is_finite() || *price < 0.0) {
-                let reason = format!("the prices of {:?} must be 0 or more", price.model);
-                return Err(Error::Prices(reason));
-            }
-        }
-        Ok(table)
-    }
-
-    /// The prices of a model: the entry with the longest name that is a prefix of the model's name.
-    /// Case is ignored, and so are dates at the end (`claude-sonnet-4-5-20250929`) and prefixes of
-    /// gateways (`openai/gpt-4o`, `models/gemini-2.5-pro`,
-    /// `us.anthropic.claude-sonnet-4-5-20250929-v1:0`).
-    ///
-    /// ```
-    /// let table = recto_format::PriceTable::default();
-    /// assert_eq!(table.of("openai/gpt-5-mini-2025-08-07").unwrap().model, "gpt-5-mini");
-    /// ```
-    pub fn of(&self, model: &str) -> Option<&Price> {
-        let model = model.to_ascii_lowercase();
-        // The whole name is tried first, because a table may contain prices of one gateway.
-        let starts = std::iter::once(0)
-            .chain(model.match_indices(['/', ':', '.']).map(|(at, mark)| at + mark.len()));
-        starts.map(|start| &model[start..]).find_map(|name| {
-            let is_of = |price: &&Price| starts_with_word(name, &price.model.to_ascii_lowercase());
-            self.models.iter().filter(is_of).max_by_key(|price| price.model.len())
-        })
-    }
-}
-
-impl Default for PriceTable {
-    /// The built-in table.
-    fn default() -> Self {
-        PriceTable::from_json(PriceTable::JSON).expect("the built-in table is valid")
-    }
-}
 
 /// The point at which an edit has saved more than it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,11 +92,12 @@ impl CachePlan {
         let total = shared + new_tokens;
         // A prompt that is too short is not cached at all.
         let kept = |tokens: u64| if tokens >= price.minimum { tokens } else { 0 };
-        let write = price.cache_write.unwrap_or(price.input);
         let cost = |cached: u64, all: u64| {
             let new = all - cached;
-            let rate = if all >= price.minimum { write } else { price.input };
-            (cached as f64 * price.cached + new as f64 * rate) / 1e6
+            let tier = price.at(all);
+            let write = tier.cache_write.unwrap_or(tier.input);
+            let rate = if all >= price.minimum { write } else { tier.input };
+            (cached as f64 * tier.cached + new as f64 * rate) / 1e6
         };
         let cached_tokens = kept(shared);
         let thinking = thinking_after(before, first_difference);
@@ -198,17 +116,6 @@ impl CachePlan {
             thinking_tokens: thinking.iter().map(|block| counter.count(block)).sum(),
         }
     }
-}
-
-/// True if `start` is a prefix of `name` that does not end inside a number: neither `gpt-41` nor
-/// `gpt-4.1` starts with `gpt-4`.
-fn starts_with_word(name: &str, start: &str) -> bool {
-    let ends_in_number = start.ends_with(|c: char| c.is_ascii_digit());
-    let goes_on = |rest: &str| {
-        let rest = rest.strip_prefix('.').unwrap_or(rest);
-        ends_in_number && rest.starts_with(|c: char| c.is_ascii_digit())
-    };
-    !start.is_empty() && name.strip_prefix(start).is_some_and(|rest| !goes_on(rest))
 }
 
 impl fmt::Display for PaysOff {
@@ -294,7 +201,7 @@ mod tests {
 
     fn price() -> Price {
         let (model, cache_write) = ("m".into(), Some(12.5));
-        Price { model, input: 10.0, cached: 1.0, cache_write, output: None, minimum: 0 }
+        Price { model, input: 10.0, cached: 1.0, cache_write, ..Price::default() }
     }
 
     /// `tokens` tokens, as [`Approx`] counts.
@@ -373,44 +280,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_programs_and_gateways_write_them() {
-        let table = PriceTable::from_json(
-            r#"{"models":[{"model":"gpt-4","input":30,"cached":30},{"model":"gpt-4o","input":2.5,"cached":1.25},
-            {"model":"claude-sonnet-4-5","input":3,"cached":0.3},{"model":"Gemini-2.5-pro","input":1,"cached":1},
-            {"model":"azure/gpt-4o","input":9,"cached":9},{"model":"deepseek-r1","input":1,"cached":1}]}"#,
-        )
-        .unwrap();
-        for (name, model) in [
-            ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
-            ("openai/gpt-4o", "gpt-4o"),
-            ("openrouter/openai/gpt-4o-2024-08-06", "gpt-4o"),
-            ("azure/gpt-4o", "azure/gpt-4o"),
-            ("GPT-4o", "gpt-4o"),
-            ("gpt-4-0613", "gpt-4"),
-            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
-            ("models/gemini-2.5-pro-preview", "Gemini-2.5-pro"),
-            ("ft:gpt-4o:acme::1", "gpt-4o"),
-        ] {
-            assert_eq!(table.of(name).map(|price| &*price.model), Some(model), "{name}");
-        }
-        for name in ["gpt-41", "gpt-4.1-mini", "my-gpt-4o", "", "/", "llama/70b", "é/ü"] {
-            assert_eq!(table.of(name), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn the_longest_name_counts_and_odd_tables_are_refused() {
-        let table = PriceTable::default();
-        assert_eq!(table.of("gpt-5-mini-2026").unwrap().model, "gpt-5-mini");
-        assert_eq!(table.of("gpt-5").unwrap().model, "gpt-5");
-        assert!(table.of("llama").is_none());
-        for odd in [
-            "[]",
-            r#"{"models":[{"model":"m","input":-1,"cached":0}]}"#,
-            r#"{"models":[{"model":"m","input":1,"cashed":0}]}"#,
-            r#"{"models":[{"model":"m","input":1,"cached":1e999}]}"#,
-        ] {
-            assert!(matches!(PriceTable::from_json(odd), Err(Error::Prices(_))), "{odd}");
-        }
+    fn long_prompts_have_the_prices_of_their_tier() {
+        let tier =
+            crate::PriceTier { above: 5_000, input: 20.0, cached: 2.0, ..Default::default() };
+        let price = Price { tiers: vec![tier], ..price() };
+        let before = text("a", 1_000) + &text("b", 9_000);
+        let after = text("a", 1_000) + &text("c", 2_000);
+        let plan = CachePlan::of(&before, &after, &Approx, &price);
+        // 1,000 × 1 + 2,000 × 12.5 − 10,000 × 2, in millionths
+        assert!((plan.cost_now - 0.006).abs() < 1e-9, "{plan:?}");
     }
 }

@@ -86,6 +86,7 @@ mod json;
 mod lint;
 mod media;
 mod parts;
+mod prices;
 mod render;
 mod replay;
 mod select;
@@ -95,7 +96,7 @@ mod unpack;
 mod values;
 mod zip;
 
-pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
+pub use cache_plan::{CachePlan, PaysOff};
 pub use envelope::EnvelopeInfo;
 pub use error::Error;
 pub use export::{Container, ExportOptions, export, export_log};
@@ -106,6 +107,7 @@ pub use json::Str;
 pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
+pub use prices::{Price, PriceTable, PriceTier};
 pub use render::{
     Evidence, EvidenceKind, Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions,
     Rendered, Rule, Severity, Target, ToolFinding, binds_thinking, render,

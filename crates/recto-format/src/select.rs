@@ -31,7 +31,7 @@ pub struct Selection {
 }
 
 /// Finds lists of messages in a JSON document or in JSON lines. Without a path, the lists that are
-/// nearest to the top are selected.
+/// nearest to the top are selected; of several, the longest.
 ///
 /// ```
 /// let log = r#"[{"task":7,"traj":[{"role":"user","content":"hi"}]},{"task":8,"traj":[]}]"#;
@@ -52,10 +52,12 @@ pub fn select_messages(document: &str, path: Option<&str>) -> Result<Selection, 
     };
     let mut selected: (String, Vec<String>) = match path {
         None => {
-            // Lists of the same depth are in the order of the document.
-            let nearest = found
-                .iter()
-                .min_by_key(|(path, _)| (path.matches("[*]").count(), path.matches('.').count()));
+            // Of lists of the same depth, the longest: a log may have the first messages beside all.
+            let nearest = found.iter().min_by_key(|(path, lists)| {
+                let depth = (path.matches("[*]").count(), path.matches('.').count());
+                let messages: usize = lists.iter().map(|list| json::items(list).count()).sum();
+                (depth, std::cmp::Reverse(messages))
+            });
             nearest.cloned().ok_or_else(|| nothing(&found))?
         }
         Some(path) => {
@@ -237,6 +239,14 @@ mod tests {
         let found = select_messages(LOG, None).unwrap();
         assert_eq!((&*found.path, found.count), ("history", 1));
         assert_eq!(found.other_paths, ["trajectory[*].query"]);
+    }
+
+    #[test]
+    fn of_lists_of_the_same_depth_the_longest_are_selected() {
+        let log = r#"{"samples":[{"input":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}]}"#;
+        let found = select_messages(log, None).unwrap();
+        assert_eq!(found.path, "samples[*].messages");
+        assert_eq!(found.other_paths, ["samples[*].input"]);
     }
 
     #[test]

@@ -214,7 +214,7 @@ pub(crate) fn is_same_model(left: &str, right: &str) -> bool {
 }
 
 /// The name of a model without a date (`-20250929`, `-2025-09-29`, `@20250929`) or `-latest` at its end.
-fn without_date(model: &str) -> &str {
+pub(crate) fn without_date(model: &str) -> &str {
     let name = model.strip_suffix("-latest").unwrap_or(model);
     let is_digits = |text: &str, len: usize| {
         text.len() == len && text.bytes().all(|byte| byte.is_ascii_digit())

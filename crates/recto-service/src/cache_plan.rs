@@ -25,8 +25,11 @@ pub struct Plan {
     /// The provider.
     #[serde(rename = "for")]
     pub target: &'static str,
-    /// The model whose prices are used.
-    pub prices_of: String,
+    /// The model whose prices are used; `null` if they are unknown.
+    pub prices_of: Option<String>,
+    /// The model whose prices are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_model: Option<String>,
     /// The first byte of the request that differs.
     pub first_difference: usize,
     /// The tokens that the cache still has.
@@ -35,11 +38,12 @@ pub struct Plan {
     pub new_tokens: u64,
     /// The tokens of the request before the edit.
     pub old_tokens: u64,
-    /// Additional cost of the next turn, in dollars.
-    pub cost_now: f64,
-    /// Savings of each turn after it, in dollars.
-    pub saved_a_turn: f64,
-    /// The number of turns after which the edit has paid off; 0 is at once, `null` is never.
+    /// Additional cost of the next turn, in dollars; `null` if the prices are unknown.
+    pub cost_now: Option<f64>,
+    /// Savings of each turn after it, in dollars; `null` if the prices are unknown.
+    pub saved_a_turn: Option<f64>,
+    /// The number of turns after which the edit has paid off; 0 is at once, `null` is never. It is also
+    /// `null` if the prices are unknown.
     pub pays_off_after: Option<u64>,
     /// Number of thinking blocks that the request before the edit has after the first byte that differs.
     /// Claude Fable 5.1 and later models no longer accept them, because they bind thinking to everything
@@ -90,35 +94,70 @@ impl PlanFor {
         };
         let counter = <dyn Counter>::named(counter);
         let counter = counter.unwrap_or_else(|| std::sync::Arc::new(recto::Approx));
-        let plan = CachePlan::of(&body(before)?, &body(after)?, &*counter, price);
-        Ok(Plan::new(&plan, target, price))
+        let plan = |price: &Price| {
+            Ok::<_, Error>(CachePlan::of(&body(before)?, &body(after)?, &*counter, price))
+        };
+        Ok(match price {
+            Priced::At(price) => Plan::new(&plan(price)?, target, price),
+            Priced::Unknown(model) => {
+                let free = Price::default();
+                let plan = Plan::new(&plan(&free)?, target, &free);
+                Plan {
+                    prices_of: None,
+                    unknown_model: Some(model),
+                    cost_now: None,
+                    saved_a_turn: None,
+                    pays_off_after: None,
+                    ..plan
+                }
+            }
+        })
     }
 }
 
-/// The prices of the given model, else of the model that wrote the newest message, else of a common model.
+/// Maximum number of models that an error names.
+const MAX_NAMED_MODELS: usize = 12;
+
+/// Prices for a plan.
+enum Priced<'t> {
+    At(&'t Price),
+    /// The table does not have this model, which wrote the newest message.
+    Unknown(String),
+}
+
+/// The prices of the given model, else of the model that wrote the newest message. If no model is known,
+/// the prices of a common one.
 fn price<'t>(
     table: &'t PriceTable,
     target: Target,
     model: Option<&str>,
     newest_first: [&Sent; 2],
-) -> Result<&'t Price, Error> {
+) -> Result<Priced<'t>, Error> {
     let unknown = |model: &str| {
-        let known: Vec<&str> = table.models.iter().map(|price| &*price.model).collect();
-        Error::NoPrices { model: model.to_owned(), known: known.join(", ") }
+        let names = table.models.iter().map(|price| &*price.model);
+        let family = model.split('-').next().unwrap_or(model);
+        let related: Vec<&str> = names.clone().filter(|name| name.starts_with(family)).collect();
+        let mut known = if related.is_empty() { names.collect() } else { related };
+        let is_long = known.len() > MAX_NAMED_MODELS;
+        known.truncate(MAX_NAMED_MODELS);
+        let more = if is_long { ", …" } else { "" };
+        Error::NoPrices { model: model.to_owned(), known: known.join(", ") + more }
     };
     if let Some(model) = model {
-        return table.of(model).ok_or_else(|| unknown(model));
+        return table.of(model).map(Priced::At).ok_or_else(|| unknown(model));
     }
     let (family, usual) = match target {
-        Target::Anthropic | Target::BedrockConverse => ("claude", "claude-sonnet"),
+        Target::Anthropic | Target::BedrockConverse => ("claude", "claude-sonnet-4-5"),
         Target::OpenAiChat | Target::OpenAiResponses => ("gpt", "gpt-5"),
         _ => ("gemini", "gemini-2.5-pro"),
     };
     let newest = newest_first.iter().find_map(|sent| sent.likely_model());
-    let newest = newest.filter(|model| model.starts_with(family));
-    let found = newest.and_then(|model| table.of(&model)).or_else(|| table.of(usual));
+    if let Some(model) = newest.filter(|model| model.starts_with(family)) {
+        return Ok(table.of(&model).map_or_else(|| Priced::Unknown(model), Priced::At));
+    }
     // The caller's table may have other models.
-    found.or_else(|| table.models.first()).ok_or_else(|| unknown(usual))
+    let common = table.of(usual).or_else(|| table.models.first());
+    common.map(Priced::At).ok_or_else(|| unknown(usual))
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -129,13 +168,14 @@ impl Plan {
     fn new(plan: &CachePlan, target: Target, price: &Price) -> Plan {
         Plan {
             target: target.name(),
-            prices_of: price.model.clone(),
+            prices_of: Some(price.model.clone()),
+            unknown_model: None,
             first_difference: plan.first_difference,
             cached_tokens: plan.cached_tokens,
             new_tokens: plan.new_tokens,
             old_tokens: plan.old_tokens,
-            cost_now: plan.cost_now,
-            saved_a_turn: plan.saved_per_turn,
+            cost_now: Some(plan.cost_now),
+            saved_a_turn: Some(plan.saved_per_turn),
             pays_off_after: plan.pays_off.turns(),
             thinking_blocks: plan.thinking_blocks,
             thinking_tokens: plan.thinking_tokens,
@@ -146,8 +186,9 @@ impl Plan {
 
     /// The plan with the savings over a number of turns.
     pub fn over(mut self, turns: u64) -> Plan {
-        let saved = self.saved_a_turn * turns as f64 - self.cost_now;
-        self.over = Some(Savings { turns, saved });
+        if let (Some(now), Some(saved)) = (self.cost_now, self.saved_a_turn) {
+            self.over = Some(Savings { turns, saved: saved * turns as f64 - now });
+        }
         self
     }
 }

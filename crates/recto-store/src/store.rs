@@ -111,6 +111,17 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     /// commit can pack older rows, but not its own.
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()>;
 
+    /// Accepts several requests in order, with as few syncs as the store can. After an error, some of the
+    /// first ones may be stored.
+    fn commit_all(&self, commits: Vec<Commit>) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            for commit in commits {
+                self.commit(commit).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// Stores the idempotency key of a request that changed nothing.
     fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> StoreFuture<'_, ()>;
 

@@ -102,6 +102,61 @@ impl Conversation {
         Ok(outcome)
     }
 
+    /// Applies requests to an expected version, one after the other, and commits their versions in
+    /// groups. Returns the newest version. After an error, the first versions may be stored.
+    #[cfg(feature = "format")]
+    pub(crate) async fn apply_all(
+        &self,
+        requests: Vec<Request>,
+        expected: Version,
+    ) -> Result<Version, Error> {
+        let slot = self.recto.shared.open.slot(self.id);
+        let mut open = slot.writer.lock().await;
+        self.load_for_write(&slot, &mut open, Some(expected)).await?;
+        let loaded = open.as_mut().expect("it is loaded");
+        check_expected(loaded, Some(expected))?;
+        match self.apply_in_groups(loaded, &requests).await {
+            Ok(()) => {
+                slot.publish(loaded.clone());
+                Ok(loaded.conversation.version())
+            }
+            Err(error) => {
+                // Some versions may be stored, others are only in memory.
+                *open = None;
+                slot.withdraw();
+                Err(error)
+            }
+        }
+    }
+
+    #[cfg(feature = "format")]
+    async fn apply_in_groups(
+        &self,
+        loaded: &mut LoadedConversation,
+        requests: &[Request],
+    ) -> Result<(), Error> {
+        let store = &self.recto.shared.store;
+        let mut group = Vec::new();
+        for request in requests {
+            let perform = |conversation: &PartialConversation| {
+                conversation.apply_request(request, self.now())
+            };
+            let (next, outcome) = loaded.with(perform).await?;
+            if !outcome.changed {
+                continue;
+            }
+            let prepared = loaded.prepare(&next, None, self.recto.shared.is_searched)?;
+            let packed_below = prepared.commit.seal.as_ref().map_or(0, |seal| seal.below);
+            group.push(prepared.commit);
+            // Packed rows are read from the store, so they must be there before the next request.
+            if packed_below > 0 {
+                store.commit_all(std::mem::take(&mut group)).await?;
+            }
+            loaded.advance(prepared.open.into(), next, packed_below);
+        }
+        Ok(store.commit_all(group).await?)
+    }
+
     /// What a request would do to the newest version. Nothing is stored.
     pub async fn preview(&self, request: impl Into<Request>) -> Result<Preview, Error> {
         self.preview_with(request, WriteOptions::default()).await

@@ -3,7 +3,7 @@
 //! ```text
 //! reading thread                            future of the caller
 //!   file ─► recto_format::import              ┌─► progress callback
-//!             └─ steps, byte counts ─ channel ┴─► Import::step: one commit each
+//!             └─ steps, byte counts ─ channel ┴─► Import::step: commits in groups
 //! ```
 //!
 //! Reading a transcript is blocking code that calls a sink, so it runs on a separate thread. The

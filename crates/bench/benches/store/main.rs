@@ -4,7 +4,7 @@
 //!
 //! `cargo bench -p bench --bench store` prints a table. `-- --messages 1000` makes the agent run
 //! shorter, `-- --json` prints the numbers as JSON, and a name selects a part: `size`, `appends`,
-//! `postgres`, `opening`, `reads`, `million`, `forks`, `depth`.
+//! `postgres`, `opening`, `reads`, `million`, `forks`, `depth`, `imports`.
 //!
 //! Each part has its own file. All data is written to a temporary folder on the disk of the target
 //! folder, because the cost of a commit depends on the disk.
@@ -15,6 +15,7 @@ mod bare;
 mod bench;
 mod depth;
 mod forks;
+mod imports;
 mod long;
 mod million;
 mod opening;
@@ -77,6 +78,7 @@ const PARTS: &[(&str, Measure)] = &[
     ("million", million::measure),
     ("forks", forks::measure),
     ("depth", depth::measure),
+    ("imports", imports::measure),
 ];
 
 fn take_messages(arguments: &mut Vec<String>) -> Option<usize> {

@@ -31,7 +31,7 @@ Formats:
   recto: a list, a request, or one message per line
   claude-code, codex, claude-stream, pi, openhands, gemini-responses, gemini-cli, qwen-code, opencode
   and copilot: a session of an agent
-  chatgpt: the data export, also its ZIP file
+  chatgpt: the data export, also its ZIP file; librechat: the export of a conversation
   All of them may be compressed with zstd
 
 Examples:

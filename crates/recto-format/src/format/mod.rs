@@ -25,6 +25,7 @@ mod gemini_cli;
 mod gemini_responses;
 mod head;
 mod langchain;
+mod librechat;
 pub(crate) mod message_list;
 mod new_parts;
 pub(crate) mod openai_chat;
@@ -95,6 +96,8 @@ pub enum Format {
     OpenCode,
     /// Events of GitHub Copilot CLI: JSON lines.
     Copilot,
+    /// LibreChat's export of a conversation.
+    LibreChat,
     /// ChatGPT's data export: the ZIP file, or its `conversations.json`.
     ChatGpt,
     /// ShareGPT conversations: a list or JSON lines.
@@ -124,6 +127,7 @@ impl Format {
         Format::QwenCode,
         Format::OpenCode,
         Format::Copilot,
+        Format::LibreChat,
         Format::ChatGpt,
         Format::ShareGpt,
         Format::Vercel,
@@ -149,6 +153,7 @@ impl Format {
             Format::QwenCode => "qwen-code",
             Format::OpenCode => "opencode",
             Format::Copilot => "copilot",
+            Format::LibreChat => "librechat",
             Format::ChatGpt => "chatgpt",
             Format::ShareGpt => "sharegpt",
             Format::Vercel => "vercel",
@@ -193,6 +198,7 @@ impl Format {
             Format::QwenCode => &session::Session(qwen_code::QwenCode),
             Format::OpenCode => &session::Session(opencode::OpenCode),
             Format::Copilot => &session::Session(copilot::Copilot),
+            Format::LibreChat => &session::Session(librechat::LibreChat),
             Format::ChatGpt => &chatgpt::ChatGpt,
             Format::ShareGpt => &sharegpt::ShareGpt,
             Format::Vercel => &vercel::Vercel,

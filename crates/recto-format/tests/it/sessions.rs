@@ -9,7 +9,7 @@ use recto_format::{Container, Error, Format, ImportOptions, MessageParts, Part, 
 use crate::files::{exported, exported_log, imported, visible};
 
 /// The formats that `session.rs` reads.
-const SESSIONS: [Format; 8] = [
+const SESSIONS: [Format; 9] = [
     Format::ClaudeStream,
     Format::Pi,
     Format::OpenHands,
@@ -18,6 +18,7 @@ const SESSIONS: [Format; 8] = [
     Format::QwenCode,
     Format::OpenCode,
     Format::Copilot,
+    Format::LibreChat,
 ];
 
 /// True if a format is not a list of messages.
@@ -95,13 +96,16 @@ fn only_records_of_unknown_kinds_are_reported() {
     for (format, path, text) in corpus() {
         let replay = imported(&text, format);
         let warnings: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.message).collect();
-        match path.ends_with("pi/session.jsonl") {
-            true => assert_eq!(
-                warnings,
-                [r#"records of type "future_kind": preserved for export, not messages"#]
-            ),
-            false => assert!(warnings.is_empty(), "{path}: {warnings:?}"),
-        }
+        let expected: &[&str] = match path {
+            _ if path.ends_with("pi/session.jsonl") => {
+                &[r#"records of type "future_kind": preserved for export, not messages"#]
+            }
+            _ if path.ends_with("librechat/nested.json") => {
+                &["the newest branch is imported; the others are preserved for export"]
+            }
+            _ => &[],
+        };
+        assert_eq!(warnings, expected, "{path}");
     }
 }
 
@@ -352,6 +356,25 @@ fn copilot_events_become_messages() {
             "assistant: One file.",
         ]
     );
+}
+
+#[test]
+fn librechat_branches_are_rewinds() {
+    assert_eq!(
+        shown_file("librechat/branches.json", Format::LibreChat),
+        [
+            "user: List the files.",
+            "assistant: thinks A command does it. | I list them. | call call_1 ls {\"path\":\"/\"}",
+            "tool: result call_1 \"app.log\"",
+            "user: Thanks.",
+        ]
+    );
+    assert_eq!(
+        shown_file("librechat/nested.json", Format::LibreChat),
+        ["user: List the files.", "assistant: One file.", "user: Thanks."]
+    );
+    let replay = imported(&file("librechat/branches.json"), Format::LibreChat);
+    assert_eq!(replay.conversations[0].start.name.as_deref(), Some("Files"));
 }
 
 #[test]

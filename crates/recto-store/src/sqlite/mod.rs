@@ -32,6 +32,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
@@ -191,6 +192,29 @@ impl SqliteStore {
     }
 }
 
+/// Polls futures together, each for the first time in their order. Returns the first error.
+async fn in_order(futures: Vec<StoreFuture<'_, ()>>) -> Result<(), Error> {
+    let mut waiting: Vec<(usize, StoreFuture<'_, ()>)> = futures.into_iter().enumerate().collect();
+    let mut first_error: Option<(usize, Error)> = None;
+    std::future::poll_fn(move |context| {
+        waiting.retain_mut(|(number, future)| match future.as_mut().poll(context) {
+            Poll::Pending => true,
+            Poll::Ready(Ok(())) => false,
+            Poll::Ready(Err(error)) => {
+                if first_error.as_ref().is_none_or(|(first, _)| *number < *first) {
+                    first_error = Some((*number, error));
+                }
+                false
+            }
+        });
+        match waiting.is_empty() {
+            true => Poll::Ready(first_error.take().map_or(Ok(()), |(_, error)| Err(error))),
+            false => Poll::Pending,
+        }
+    })
+    .await
+}
+
 const OPENING: &str = "opening the file";
 
 const NOT_WRITABLE: &str = "the file or its folder cannot be written";
@@ -318,6 +342,11 @@ impl Store for SqliteStore {
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
         self.write(checks::check_commit(&commit).map(|()| WriteRequest::Commit(Box::new(commit))))
+    }
+
+    /// The requests enter the write queue together, so that the writer stores them as one group.
+    fn commit_all(&self, commits: Vec<Commit>) -> StoreFuture<'_, ()> {
+        Box::pin(in_order(commits.into_iter().map(|commit| self.commit(commit)).collect()))
     }
 
     fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> StoreFuture<'_, ()> {

@@ -11,6 +11,12 @@ use recto_store::ConversationId;
 
 use crate::{Conversation, Error, Recto, StoreError, WriteOptions, check_name};
 
+/// Maximum number of requests that are committed as a group.
+const MAX_GROUP: usize = 256;
+
+/// Size of the messages of a group, in bytes, above which it is committed.
+const MAX_GROUP_BYTES: usize = 8 << 20;
+
 /// The names of imported conversations. If a transcript has several conversations, each further one gets a
 /// number. A fork is called `NAME/FORK`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +68,9 @@ pub struct Import {
     /// The position in `branches` of the branch that steps belong to.
     branch: usize,
     names: Names,
+    /// Requests for the current branch that are not committed yet, and the size of their messages.
+    waiting: Vec<Request>,
+    waiting_bytes: usize,
 }
 
 /// A conversation of an import in progress.
@@ -108,17 +117,36 @@ impl Import {
     /// Starts an import into a store. The settings must not have tools, because steps expect an empty
     /// log: set tools after the import.
     pub fn new(recto: &Recto, naming: Naming, settings: Settings) -> Import {
-        let (created, branches, names) = (Vec::new(), Vec::new(), Names::default());
-        Import { recto: recto.clone(), naming, settings, created, branches, branch: 0, names }
+        Import {
+            recto: recto.clone(),
+            naming,
+            settings,
+            created: Vec::new(),
+            branches: Vec::new(),
+            branch: 0,
+            names: Names::default(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+        }
     }
 
-    /// Performs the next step. After an error, [`abandon`](Self::abandon) removes what earlier steps have
-    /// created.
+    /// Performs the next step. Versions are committed in groups, so the error of a step may be returned
+    /// for a later one or by [`finish`](Self::finish). After an error, [`abandon`](Self::abandon) removes
+    /// what earlier steps have created.
     pub async fn step(&mut self, step: Step) -> Result<(), Error> {
+        if !matches!(step, Step::Append(_) | Step::Apply(_) | Step::Envelope(_)) {
+            self.commit().await?;
+        }
         match step {
             Step::Start(start) => self.start(start).await,
-            Step::Append(messages) => self.apply(recto_core::Append { messages }).await,
-            Step::Apply(request) => self.apply(request).await,
+            Step::Append(messages) => {
+                let bytes = messages.iter().map(|message| message.json().len()).sum();
+                self.apply(recto_core::Append { messages }, bytes).await
+            }
+            Step::Apply(request) => {
+                let bytes = request.to_json().len();
+                self.apply(request, bytes).await
+            }
             Step::Fork { name, parent_branch, version } => {
                 self.fork(&name, parent_branch, version).await
             }
@@ -195,17 +223,34 @@ impl Import {
         Ok(())
     }
 
-    async fn apply(&mut self, request: impl Into<Request>) -> Result<(), Error> {
+    /// Adds a request to the group of the current branch.
+    async fn apply(&mut self, request: impl Into<Request>, bytes: usize) -> Result<(), Error> {
+        self.branches.get(self.branch).ok_or_else(too_early)?;
+        self.waiting.push(request.into());
+        self.waiting_bytes += bytes;
+        match self.waiting.len() >= MAX_GROUP || self.waiting_bytes >= MAX_GROUP_BYTES {
+            true => self.commit().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Commits the waiting requests.
+    async fn commit(&mut self) -> Result<(), Error> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
         let position = *self.branches.get(self.branch).ok_or_else(too_early)?;
+        let requests = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
         let created = &mut self.created[position];
         // A step refers to versions and indices that earlier steps have made.
-        let options = WriteOptions::expecting(created.version);
-        created.version = created.conversation.apply_with(request, options).await?.version;
+        created.version = created.conversation.apply_all(requests, created.version).await?;
         Ok(())
     }
 
     /// Sets the tools of the imported requests as the tools of their conversations.
     pub(super) async fn set_tools(&mut self, format: Format) -> Result<(), Error> {
+        self.commit().await?;
         for created in &mut self.created {
             let Some(envelope) = created.envelope.as_deref() else { continue };
             let tools = EnvelopeInfo::of(envelope, format).tools;
@@ -221,6 +266,7 @@ impl Import {
     /// Gives the conversations their final names. After an error, [`abandon`](Self::abandon) removes the
     /// conversations.
     pub async fn finish(&mut self) -> Result<Vec<Imported>, Error> {
+        self.commit().await?;
         for position in 0..self.created.len() {
             let Created { present_name, name, is_fixed, .. } = &self.created[position];
             let (present_name, mut name, is_fixed) =

@@ -85,7 +85,8 @@ async fn an_abandoned_import_leaves_nothing() {
     into.step(fork).await.unwrap();
     into.step(start(Some("two"))).await.unwrap();
     let refused = Step::Apply(recto::Rollback::ToVersion(Version(9)).into());
-    assert_eq!(into.step(refused).await.unwrap_err().code(), "version_not_found");
+    into.step(refused).await.unwrap(); // it waits for the other requests of its group
+    assert_eq!(into.finish().await.unwrap_err().code(), "version_not_found");
     assert!(into.abandon().await.is_empty());
     assert_eq!(names(&recto).await, [""; 0]);
 }
@@ -98,8 +99,9 @@ async fn an_import_stops_when_another_writer_changes_its_conversation() {
     into.step(Step::Append(vec![Message::user("a")])).await.unwrap();
     let other = recto.conversation("conversation (importing)").await.unwrap();
     other.append([Message::user("not in the file")]).await.unwrap();
-    let next = into.step(Step::Append(vec![Message::user("b")])).await;
-    assert_eq!(next.unwrap_err().code(), "version_conflict");
+    // Versions are committed in groups, so the import notices it when the group is committed.
+    into.step(Step::Append(vec![Message::user("b")])).await.unwrap();
+    assert_eq!(into.finish().await.unwrap_err().code(), "version_conflict");
     assert!(into.abandon().await.is_empty());
 }
 
@@ -244,4 +246,46 @@ async fn the_tools_of_a_request_become_those_of_its_conversation() {
     assert_eq!(tools.iter().map(|tool| tool.name()).collect::<Vec<_>>(), ["ls"]);
     let remark = imported.warnings.last().unwrap();
     assert_eq!(remark.message, "not kept: model, tools that are not functions");
+}
+
+/// Groups end where rows are packed, and rewinds read packed rows.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn a_session_that_is_committed_in_groups_has_the_versions_of_its_steps() {
+    let line = |number: usize, parent: String| {
+        let text = format!("{number} {}", "and so on ".repeat(number % 400));
+        format!(
+            r#"{{"type":"message","id":"m{number}","parentId":"{parent}","timestamp":"2026-05-01T10:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#
+        )
+    };
+    let header = r#"{"type":"session","id":"s","timestamp":"2026-05-01T10:00:00.000Z","cwd":"/"}"#;
+    let mut lines = vec![header.to_owned()];
+    for number in 0..600 {
+        // Every 50th line goes back to one of the first.
+        let parent = if number % 50 == 49 { number / 7 } else { number.max(1) - 1 };
+        lines.push(line(number, if number == 0 { "s".to_owned() } else { format!("m{parent}") }));
+    }
+    let session = lines.join("\n");
+    let mut replay = recto_format::Replay::new(settings(), 0);
+    let options = recto_format::ImportOptions::default();
+    recto_format::import(&session, None, &options, &mut replay).unwrap();
+    let expected = &replay.conversations[0].branches[0].conversation;
+
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("groups.db").display());
+    let recto = Recto::open(&address).await.unwrap();
+    let options = recto::ImportOptions::new(exactly("grouped"), settings());
+    recto.import(session.clone().into_bytes(), options).await.unwrap();
+    drop(recto);
+    let recto = Recto::open(&address).await.unwrap();
+    let conversation = recto.conversation("grouped").await.unwrap();
+    assert_eq!(conversation.version().await.unwrap(), expected.version());
+    for version in (0..=expected.version().0).step_by(37).chain([expected.version().0]) {
+        let version = recto::Version(version);
+        let expected: Vec<String> =
+            expected.at(version).unwrap().messages().map(|it| it.json().to_owned()).collect();
+        let found = conversation.messages_at(version).await.unwrap();
+        let found: Vec<&str> = found.iter().map(|entry| entry.message.json()).collect();
+        assert_eq!(found, expected, "{version}");
+    }
 }

@@ -209,6 +209,9 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             "startTime" => {
                 self.start.created = Str::of(value).and_then(|it| super::time_of(&it.text()));
             }
+            "title" if Str::of(value).is_some() => {
+                self.start.name = Str::of(value).map(|title| title.text().into_owned());
+            }
             _ => self.start.name = self.start.name.take().or_else(|| self.codec.title(value)),
         }
     }

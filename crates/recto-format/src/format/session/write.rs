@@ -125,7 +125,6 @@ impl<'m> Records<'_, 'm> {
             .and_then(|_| session_line::original(&group[0]));
         let kept = original.as_deref().is_some_and(|record| self.keeps_bytes(record));
         let first = self.number;
-        self.number += group.len() as u64;
         match original.filter(|_| kept) {
             Some(record) => self.original(&record)?,
             None => {
@@ -134,6 +133,7 @@ impl<'m> Records<'_, 'm> {
                 }
             }
         }
+        self.number += group.len() as u64;
         session_line::behind(group, self.codec.format())
             .try_for_each(|record| self.without_message(record))
     }
