@@ -31,7 +31,8 @@ NEEDED = [
     "redis",
     "syrupy",
 ]
-LANGGRAPH_TESTS = ["test_time_travel.py", "test_pregel.py", "test_large_cases.py"]
+# It expects metadata of a newer langchain-core, and fails without RectoSaver too.
+FAILS_WITHOUT_US = "tests/test_large_cases.py::test_weather_subgraph"
 SWAPPED_SESSION = '''
 import pytest
 import tests.memory.test_session as upstream
@@ -110,17 +111,15 @@ def main() -> int:
     langgraph = folder / "langgraph-1.2.20"
     fixtures = langgraph / "tests/conftest_checkpointer.py"
     fixtures.write_text(fixtures.read_text() + SWAPPED_SAVER)
-    tests = [f"tests/{name}" for name in LANGGRAPH_TESTS if (langgraph / "tests" / name).exists()]
-    tests += [
-        f"tests/{file.name}" for file in (langgraph / "tests").glob("test_delta_channel_*.py")
-    ]
     chosen = sys.argv[2:] or ["agents", "langgraph"]
     failed = 0
     if "agents" in chosen:
         failed += suite(python, agents, variables, ["tests/test_recto_session.py"])
     if "langgraph" in chosen:
         only = "sqlite and not aio and not aes"
-        failed += suite(python, langgraph, variables, [*tests, "-k", only])
+        failed += suite(
+            python, langgraph, variables, ["tests", "-k", only, "--deselect", FAILS_WITHOUT_US]
+        )
     return 1 if failed else 0
 
 
