@@ -20,9 +20,14 @@ PACKAGES = [
     "https://files.pythonhosted.org/packages/41/77/892e53207bfadd4b114d274737735444d06216ec9a88dfc4def9bd888254/langgraph-1.2.20.tar.gz",
 ]
 NEEDED = [
+    "executing",
+    "execnet",
     "inline-snapshot",
     "langgraph-checkpoint-postgres==3.2.0",
-    "psycopg[binary]",
+    "orjson",
+    "psycopg",
+    "psycopg-binary",
+    "psycopg-pool",
     "pycryptodome",
     "pytest-asyncio",
     "pytest-mock",
@@ -97,7 +102,11 @@ def main() -> int:
     python = target / "venv/bin/python"
     folder = target / "frameworks"
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", *NEEDED], check=True)
+    # Beside the environment, so that the package's own tests run without their plugins.
+    packages = folder / "packages"
+    if not packages.exists():
+        install = [python, "-m", "pip", "install", "-q", "--no-deps", "--target", packages]
+        subprocess.run([*install, *NEEDED], check=True)
     for address in PACKAGES:
         file = folder / address.rsplit("/", 1)[1]
         if not file.exists():
@@ -105,6 +114,7 @@ def main() -> int:
         with tarfile.open(file) as archive:
             archive.extractall(folder, filter="data")
     variables = {**os.environ, "NO_DOCKER": "true", "LANGSMITH_TRACING": "false"}
+    variables["PYTHONPATH"] = str(packages)
 
     agents = folder / "openai_agents-0.24.0"
     (agents / "tests/test_recto_session.py").write_text(SWAPPED_SESSION)
