@@ -20,9 +20,14 @@ PACKAGES = [
     "https://files.pythonhosted.org/packages/41/77/892e53207bfadd4b114d274737735444d06216ec9a88dfc4def9bd888254/langgraph-1.2.20.tar.gz",
 ]
 NEEDED = [
+    "executing",
+    "execnet",
     "inline-snapshot",
     "langgraph-checkpoint-postgres==3.2.0",
-    "psycopg[binary]",
+    "orjson",
+    "psycopg",
+    "psycopg-binary",
+    "psycopg-pool",
     "pycryptodome",
     "pytest-asyncio",
     "pytest-mock",
@@ -31,7 +36,8 @@ NEEDED = [
     "redis",
     "syrupy",
 ]
-LANGGRAPH_TESTS = ["test_time_travel.py", "test_pregel.py", "test_large_cases.py"]
+# It expects metadata of a newer langchain-core, and fails without RectoSaver too.
+FAILS_WITHOUT_US = "tests/test_large_cases.py::test_weather_subgraph"
 SWAPPED_SESSION = '''
 import pytest
 import tests.memory.test_session as upstream
@@ -96,7 +102,11 @@ def main() -> int:
     python = target / "venv/bin/python"
     folder = target / "frameworks"
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", *NEEDED], check=True)
+    # Beside the environment, so that the package's own tests run without their plugins.
+    packages = folder / "packages"
+    if not packages.exists():
+        install = [python, "-m", "pip", "install", "-q", "--no-deps", "--target", packages]
+        subprocess.run([*install, *NEEDED], check=True)
     for address in PACKAGES:
         file = folder / address.rsplit("/", 1)[1]
         if not file.exists():
@@ -104,23 +114,22 @@ def main() -> int:
         with tarfile.open(file) as archive:
             archive.extractall(folder, filter="data")
     variables = {**os.environ, "NO_DOCKER": "true", "LANGSMITH_TRACING": "false"}
+    variables["PYTHONPATH"] = str(packages)
 
     agents = folder / "openai_agents-0.24.0"
     (agents / "tests/test_recto_session.py").write_text(SWAPPED_SESSION)
     langgraph = folder / "langgraph-1.2.20"
     fixtures = langgraph / "tests/conftest_checkpointer.py"
     fixtures.write_text(fixtures.read_text() + SWAPPED_SAVER)
-    tests = [f"tests/{name}" for name in LANGGRAPH_TESTS if (langgraph / "tests" / name).exists()]
-    tests += [
-        f"tests/{file.name}" for file in (langgraph / "tests").glob("test_delta_channel_*.py")
-    ]
     chosen = sys.argv[2:] or ["agents", "langgraph"]
     failed = 0
     if "agents" in chosen:
         failed += suite(python, agents, variables, ["tests/test_recto_session.py"])
     if "langgraph" in chosen:
         only = "sqlite and not aio and not aes"
-        failed += suite(python, langgraph, variables, [*tests, "-k", only])
+        failed += suite(
+            python, langgraph, variables, ["tests", "-k", only, "--deselect", FAILS_WITHOUT_US]
+        )
     return 1 if failed else 0
 
 

@@ -25,23 +25,25 @@ KEY = "langchain"
 EMPTY: dict[str, Any] = {"type": "empty"}
 """The part of a message without content, which frameworks produce."""
 
-_KNOWN = (
-    AIMessage,
-    AIMessageChunk,
-    ChatMessage,
-    FunctionMessage,
-    HumanMessage,
-    HumanMessageChunk,
-    SystemMessage,
-    SystemMessageChunk,
-    ToolMessage,
-    ToolMessageChunk,
+_KNOWN = frozenset(
+    (
+        AIMessage,
+        AIMessageChunk,
+        ChatMessage,
+        FunctionMessage,
+        HumanMessage,
+        HumanMessageChunk,
+        SystemMessage,
+        SystemMessageChunk,
+        ToolMessage,
+        ToolMessageChunk,
+    )
 )
 
 
-def is_message(value: object) -> bool:
-    """Whether a value is a message of LangChain's own classes. A subclass would lose its class."""
-    return type(value) in _KNOWN
+def are_messages(values: list[Any]) -> bool:
+    """Whether all values are messages of LangChain's own classes. A subclass would lose its class."""
+    return _KNOWN.issuperset(map(type, values))
 
 
 def to_recto(message: BaseMessage, *, keep: bool = True) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
-from ._langchain import from_recto, is_message, to_recto
+from ._langchain import are_messages, from_recto, to_recto
 from .errors import ConversationNotFound, InvalidRequest, VersionConflict
 from .store import Conversation, Store
 
@@ -336,22 +336,20 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             return known
         for _ in range(_MAX_ATTEMPTS):
             view = self._shared.views.get(name) or self._load(name)
-            operations, added, kept = _difference(view, messages)
-            if not operations:
-                self._shared.keep_view(name, view._replace(messages=[*messages]))
+            change = _Change.between(view, messages)
+            if not change.operations:
+                self._shared.keep_view(name, change.applied(view, messages, view.version, []))
                 return view.version
-            if not all(from_recto(stored) == message for stored, message in added):
+            if not all(from_recto(stored) == message for stored, message in change.added):
                 return None
             try:
                 outcome = self.store.conversation(name).apply(
-                    operations, expected_version=view.version
+                    change.operations, expected_version=view.version
                 )
             except VersionConflict:
                 self._shared.views.pop(name, None)
                 continue
-            indices = kept(outcome["added"])
-            seals = [_seal(message) for message in messages]
-            view = _View(outcome["version"], [*messages], seals, indices)
+            view = change.applied(view, messages, outcome["version"], outcome["added"])
             self._shared.keep_view(name, view)
             return view.version
         raise VersionConflict("version_conflict", f"other writers keep changing {name!r}")
@@ -448,12 +446,13 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
 
 
 _NO_VIEW = _View(-1, [], [], [])
+_NO_SEAL = _Seal(None, -1, None, None)
 
 
 def _are_messages(value: object) -> TypeGuard[list[BaseMessage]]:
     if not isinstance(value, list) or not value:
         return False
-    return all(is_message(message) for message in cast("list[object]", value))
+    return are_messages(cast("list[Any]", value))
 
 
 def _reference(value: object) -> tuple[str, int] | None:
@@ -464,55 +463,78 @@ def _reference(value: object) -> tuple[str, int] | None:
 
 
 def _seal(message: BaseMessage) -> _Seal:
-    content: object = message.content
-    calls = getattr(message, "tool_calls", None)
-    return _Seal(content, len(message.content), message.id, calls)
+    content = message.content
+    size = -1 if isinstance(content, str) else len(content)
+    return _Seal(content, size, message.id, getattr(message, "tool_calls", None))
 
 
 def _is_sealed(message: BaseMessage, seal: _Seal) -> bool:
     """Whether nothing was assigned to a message since it was stored."""
+    content, size, identity, calls = seal
     return (
-        message.content is seal.content
-        and len(message.content) == seal.size
-        and message.id == seal.id
-        and getattr(message, "tool_calls", None) is seal.calls
+        message.content is content
+        and (size < 0 or len(message.content) == size)
+        and message.id == identity
+        and (calls is None or getattr(message, "tool_calls", None) is calls)
     )
 
 
-def _difference(
-    view: _View, messages: list[BaseMessage]
-) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], BaseMessage]], Any]:
-    """The operations that turn a view into the messages, the new messages, and the log indices then."""
+class _Change(NamedTuple):
+    """The operations that turn a view into a list of messages."""
 
-    def same(at: int, position: int) -> bool:
-        old, new = view.messages[at], messages[position]
-        if old is new:
-            return _is_sealed(old, view.seals[at])
-        return type(old) is type(new) and old == new
+    front: int
+    """Number of messages at the front that stay."""
+    back: int
+    """Number of messages at the end that stay."""
+    operations: list[dict[str, Any]]
+    added: list[tuple[dict[str, Any], BaseMessage]]
+    """The new messages, as they are stored."""
 
-    most = min(len(view.messages), len(messages))
-    front = 0
-    while front < most and same(front, front):
-        front += 1
-    back = 0
-    while back < most - front and same(len(view.messages) - back - 1, len(messages) - back - 1):
-        back += 1
-    gone = view.indices[front : len(view.indices) - back]
-    new = messages[front : len(messages) - back]
-    added = [(to_recto(message), message) for message in new]
-    stored = [message for message, _ in added]
-    tail = view.indices[len(view.indices) - back :]
-    operations: list[dict[str, Any]] = []
-    if len(gone) == 1 and len(new) == 1:
-        operations.append({"operation": "REPLACE", "index": front, "message": stored[0]})
-    else:
-        if gone:
-            operations.append({"operation": "DELETE", "indices": gone})
-        if new and back == 0:
-            operations.append({"operation": "APPEND", "messages": stored})
-        elif new:
-            operations.append({"operation": "INSERT", "position": front, "messages": stored})
-    return operations, added, lambda indices: [*view.indices[:front], *indices, *tail]
+    @staticmethod
+    def between(view: _View, messages: list[BaseMessage]) -> _Change:
+        def same(old: BaseMessage, seal: _Seal, new: BaseMessage) -> bool:
+            if old is new:
+                return _is_sealed(old, seal)
+            return type(old) is type(new) and old == new
+
+        front = 0
+        for old, seal, new in zip(view.messages, view.seals, messages, strict=False):
+            if not same(old, seal, new):
+                break
+            front += 1
+        most = min(len(view.messages), len(messages)) - front
+        back = 0
+        while back < most and same(
+            view.messages[-back - 1], view.seals[-back - 1], messages[-back - 1]
+        ):
+            back += 1
+        gone = view.indices[front : len(view.indices) - back]
+        added = [(to_recto(one), one) for one in messages[front : len(messages) - back]]
+        stored = [message for message, _ in added]
+        operations: list[dict[str, Any]] = []
+        if len(gone) == 1 and len(stored) == 1:
+            operations.append({"operation": "REPLACE", "index": front, "message": stored[0]})
+        else:
+            if gone:
+                operations.append({"operation": "DELETE", "indices": gone})
+            if stored and back == 0:
+                operations.append({"operation": "APPEND", "messages": stored})
+            elif stored:
+                operations.append({"operation": "INSERT", "position": front, "messages": stored})
+        return _Change(front, back, operations, added)
+
+    def applied(
+        self, view: _View, messages: list[BaseMessage], version: int, added: list[int]
+    ) -> _View:
+        """The view after the change."""
+        end = len(view.indices) - self.back
+        old = [*view.messages[: self.front], *[None] * len(added), *view.messages[end:]]
+        seals = [*view.seals[: self.front], *[_NO_SEAL] * len(added), *view.seals[end:]]
+        for at, (before, message) in enumerate(zip(old, messages, strict=True)):
+            if before is not message:  # new, or another object with the same values
+                seals[at] = _seal(message)
+        indices = [*view.indices[: self.front], *added, *view.indices[end:]]
+        return _View(version, [*messages], seals, indices)
 
 
 def _shortened(text: str, limit: int) -> str:

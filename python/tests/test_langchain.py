@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from scripted import ScriptedModel, read, violations
 
 from recto import Store
-from recto._langchain import from_recto, is_message, to_recto
+from recto._langchain import are_messages, from_recto, to_recto
 from recto.langchain import RectoMiddleware
 
 CONFIG = {"configurable": {"thread_id": "t"}, "recursion_limit": 200}
@@ -180,5 +180,6 @@ def test_messages_are_restored_exactly():
     class Special(HumanMessage):
         pass
 
-    assert not is_message(Special("x")) and not is_message({"role": "user"})
+    assert are_messages(messages)
+    assert not are_messages([Special("x")]) and not are_messages([{"role": "user"}])
     assert violations([]) == []

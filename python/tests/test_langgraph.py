@@ -237,6 +237,20 @@ def test_a_message_that_was_changed_in_place_is_stored():
     assert state(app)[0].content == "changed"
 
 
+def test_equal_messages_make_no_version():
+    saver = RectoSaver(InMemorySaver(), Store.open("memory:"))
+    app = agent(saver, calls=3)
+    run(app)
+    version = saver.conversation("t").version()
+    config = {"configurable": {"thread_id": "t"}}
+    for _ in range(3):
+        for _ in range(2):
+            copies = [message.model_copy(deep=True) for message in state(app)]
+        app.update_state(config, {"messages": copies}, as_node="model")
+    assert saver.conversation("t").version() == version
+    assert len(run(app)) == 16 and saver.conversation("t").stats()["totalMessages"] == 16
+
+
 def test_a_crash_between_the_two_writes():
     def crashing(kind):
         class Crashing(kind):

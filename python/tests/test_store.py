@@ -223,3 +223,30 @@ def test_asyncio():
             assert (await talk.undo())["version"] == 21
 
     asyncio.run(run())
+
+
+def test_a_note_is_stored_with_its_version(store):
+    talk = store.create("talk", counter="approx")
+    talk.append(user("one"), note={"run": "r-17", "步": [1, None]})
+    talk.append(user("two"))
+    talk.undo(note="why")
+    notes = [version.get("note") for version in talk.versions()]
+    assert notes == ["why", None, {"run": "r-17", "步": [1, None]}, None]
+    with pytest.raises(recto.InvalidRequest) as large:
+        talk.append(user("x"), note="x" * 20_000)
+    assert (large.value.code, large.value.field) == ("too_large", "note")
+    assert talk.version() == 3
+
+
+def test_a_picture_fits_into_a_message(tmp_path):
+    data = "QUJD" * 2_000_000  # 8 MB
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    picture = {"role": "user", "content": [{"type": "image", "source": source}]}
+    with Store.open(f"sqlite:{tmp_path}/pictures.db") as store:
+        talk = store.create("talk")
+        assert talk.append(picture)["stats"]["tokens"] == 1003
+        assert talk.messages() == [picture]
+    with Store.open("memory:", max_message_bytes=1000) as store:
+        with pytest.raises(recto.InvalidRequest) as large:
+            store.create("talk").append(user("x" * 1000))
+        assert large.value.code == "too_large" and "1000" in large.value.message

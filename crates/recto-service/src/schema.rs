@@ -385,6 +385,7 @@ pub(crate) struct VersionInfo {
     /// The length of its log.
     log: u64,
     /// The JSON that the writer stored with it.
+    #[schemars(skip_serializing_if = "Option::is_none")]
     note: Option<Value>,
 }
 
