@@ -30,7 +30,7 @@ pub(crate) fn run(
         requirement::clippy(),
         requirement::cargo_deny(),
         requirement::postgresql(),
-        // For the clients of `recto exec` in `examples/`.
+        // For the Node package, and the clients of `recto exec` in `examples/`.
         requirement::python(),
         requirement::node(),
         requirement::typescript(),
@@ -60,6 +60,7 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     steps.extend(lints(workspace));
     steps.push(docs(workspace));
     steps.extend(tests(workspace));
+    steps.push(node(workspace));
     steps
 }
 
@@ -125,6 +126,14 @@ fn tests(workspace: &Workspace) -> Vec<Step> {
     let wrapper = workspace.root().join("xtask/tiny_nodes.sh");
     tiny.command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
     vec![test("test", &["--workspace", "--all-features"]), tiny]
+}
+
+/// The Node package: its native library, its TypeScript files and its tests. It follows the tests of the
+/// workspace, which have compiled the dependencies of the library.
+fn node(workspace: &Workspace) -> Step {
+    let mut command = workspace.command("node");
+    command.arg("node/check.mjs");
+    Step::new("node", command, "run the failing test alone: cd node && node --test test/FILE")
 }
 
 /// What a step adds to the summary.
