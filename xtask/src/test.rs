@@ -30,7 +30,7 @@ pub(crate) fn run(
         requirement::clippy(),
         requirement::cargo_deny(),
         requirement::postgresql(),
-        // For the Python package, and the clients of `recto exec` in `examples/`.
+        // For the packages, and the clients of `recto exec` in `examples/`.
         requirement::python(),
         requirement::node(),
         requirement::typescript(),
@@ -61,6 +61,7 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     steps.push(docs(workspace));
     steps.extend(tests(workspace));
     steps.push(python(workspace));
+    steps.push(node(workspace));
     steps
 }
 
@@ -137,6 +138,14 @@ fn python(workspace: &Workspace) -> Step {
         command,
         "run one test alone: target/python/venv/bin/pytest python/tests -k NAME",
     )
+}
+
+/// The Node package: its native library, its TypeScript files and its tests. It follows the tests of the
+/// workspace, which have compiled the dependencies of the library.
+fn node(workspace: &Workspace) -> Step {
+    let mut command = workspace.command("node");
+    command.arg("node/check.mjs");
+    Step::new("node", command, "run the failing test alone: cd node && node --test test/FILE")
 }
 
 /// What a step adds to the summary.

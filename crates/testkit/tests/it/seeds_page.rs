@@ -60,6 +60,7 @@ fn every_proof_exists() {
     let page = read("docs/seeds.md");
     let cases: BTreeSet<String> = all_cases().into_iter().map(|case| case.name).collect();
     let bench = read("crates/bench/benches/engine/rows.rs");
+    let node = read("node/test/message-array.test.mjs");
     // The words of each package, which many proofs need.
     let mut packages: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let mut missing = Vec::new();
@@ -70,6 +71,7 @@ fn every_proof_exists() {
             let (source, name) = proof.split_once(": ").expect("a proof names its source");
             let exists = match source {
                 "conformance" => cases.contains(name),
+                "node" => node.contains(&format!("test(\"{name}\"")),
                 "bench engine" => {
                     bench.contains(&format!("row(\"{name}\""))
                         || bench.contains(&format!("row(\"  {name}\""))
