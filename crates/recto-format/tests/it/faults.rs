@@ -595,6 +595,6 @@ fn items_that_are_not_known_keep_their_bytes_for_every_model() {
         let request = format!(
             r#"{{"model":"{model}","input":[{{"role":"user","content":"hi"}},{{"type":"brand_new_item","id":"bn_1","data":"x"}},{{"role":"user","content":"ok"}}]}}"#
         );
-        comes_back(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+        check_round_trip(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
     }
 }
