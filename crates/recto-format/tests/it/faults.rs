@@ -585,7 +585,6 @@ fn f20_a_list_of_records_is_not_read_as_messages_without_text() {
         let mut replay = Replay::new(Settings::counting_with(Approx), 0);
         let read = import(log, Some(format), &ImportOptions::default(), &mut replay);
         assert!(read.is_err(), "{format}");
-        assert!(replay.conversations.iter().all(|it| it.branches.is_empty()), "{format}");
     }
 }
 
