@@ -32,7 +32,8 @@ impl SessionCodec for LibreChat {
 
     fn recognise(&self, head: &Head) -> Likelihood {
         let is_message = |record: &str| {
-            json::get(record, "messageId").is_some() && json::get(record, "isCreatedByUser").is_some()
+            json::get(record, "messageId").is_some()
+                && json::get(record, "isCreatedByUser").is_some()
         };
         let is_found = head.objects().into_iter().any(|object| {
             let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
@@ -59,7 +60,8 @@ impl SessionCodec for LibreChat {
         state: &mut SessionState,
     ) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(record);
-        let mut read = Record::bookkeeping(record).with_ids(&fields, "messageId", "parentMessageId");
+        let mut read =
+            Record::bookkeeping(record).with_ids(&fields, "messageId", "parentMessageId");
         if read.parent == Parent::Id(Str::plain(NO_PARENT)) {
             read.parent = Parent::Root;
         }
@@ -93,8 +95,7 @@ impl SessionCodec for LibreChat {
     ) {
         let (id, time) = (place.id(0), place.timestamp());
         let parent = place.parent_field("parentMessageId", 0);
-        let has_results =
-            message.parts.iter().any(|part| matches!(part, Part::ToolResult { .. }));
+        let has_results = message.parts.iter().any(|part| matches!(part, Part::ToolResult { .. }));
         let is_user = message.role != Role::Assistant && !has_results;
         if message.role == Role::System {
             warnings.push("a system message is written as a message of the user".into());
