@@ -1,0 +1,160 @@
+// The adapter of the AI SDK, in real loops of both major versions with scripted models.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { BudgetTooSmall } from "recto-context";
+import { prepareStep, recto } from "recto-context/ai-sdk";
+
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+const MAJORS = [
+  { name: "ai", test: "ai/test", mock: "MockLanguageModelV3", node: 18 },
+  { name: "ai7", test: "ai7/test", mock: "MockLanguageModelV4", node: 22 },
+];
+
+/** A model that calls a tool `calls` times and then answers. It records the messages of each call. */
+function scripted(Mock, calls) {
+  const prompts = [];
+  const model = new Mock({
+    doGenerate: async ({ prompt }) => {
+      prompts.push(prompt);
+      const number = prompts.length;
+      const call = { type: "tool-call", toolCallId: `c${number}`, toolName: "read", input: '{"path":"f"}' };
+      const isDone = number > calls;
+      return {
+        content: isDone ? [{ type: "text", text: "done" }] : [call],
+        finishReason: isDone ? { unified: "stop", raw: "s" } : { unified: "tool-calls", raw: "t" },
+        usage,
+        warnings: [],
+      };
+    },
+  });
+  return { model, prompts };
+}
+
+/** Fails as a provider does if a call has no result, or a result no call. */
+function checkPairs(prompt) {
+  let pending = new Set();
+  for (const message of prompt) {
+    const parts = Array.isArray(message.content) ? message.content : [];
+    if (message.role === "tool") {
+      for (const part of parts) assert(pending.delete(part.toolCallId), `a result without a call: ${part.toolCallId}`);
+    } else {
+      assert.equal(pending.size, 0, "a call without a result");
+      pending = new Set(parts.filter((part) => part.type === "tool-call").map((part) => part.toolCallId));
+    }
+  }
+  assert.equal(pending.size, 0, "a call without a result at the end");
+}
+
+for (const major of MAJORS) {
+  const skip = Number(process.versions.node.split(".")[0]) < major.node && `needs Node ${major.node}`;
+
+  test(`${major.name}: each step of a long tool loop fits the budget`, { skip }, async () => {
+    const { generateText, jsonSchema, stepCountIs, isStepCount, tool } = await import(major.name);
+    const { [major.mock]: Mock } = await import(major.test);
+    const inputSchema = jsonSchema({ type: "object", properties: { path: { type: "string" } } });
+    const tools = { read: tool({ description: "Reads.", inputSchema, execute: async () => "word ".repeat(60) }) };
+    const { model, prompts } = scripted(Mock, 30);
+    const cuts = [];
+    const given = [];
+    const fit = prepareStep({ maxTokens: 1000, targetTokens: 500, counter: "approx", onCut: (cut) => cuts.push(cut) });
+    const result = await generateText({
+      model,
+      tools,
+      stopWhen: (stepCountIs ?? isStepCount)(40),
+      messages: [{ role: "user", content: "go" }],
+      prepareStep: (step) => (given.push(step.messages.length), fit(step)),
+    });
+    assert.equal(result.text, "done");
+    assert.equal(prompts.length, 31);
+    prompts.forEach(checkPairs);
+    const longest = Math.max(...prompts.map((prompt) => prompt.length));
+    assert(longest < 25, `${longest} messages in one request`);
+    assert(cuts.length >= 3 && cuts.length <= 8, `${cuts.length} cuts`);
+    assert(cuts.every((cut) => cut.tokens <= 500 && cut.tokensBefore > 1000));
+    // The response has every message: the history was not changed.
+    assert.equal((result.responseMessages ?? result.response.messages).length, 61);
+    // Between two cuts the front of the request stays the same, which a prompt cache needs.
+    const isFront = (short, long) => short.every((message, at) => JSON.stringify(message) === JSON.stringify(long[at]));
+    const kept = prompts.slice(1).filter((prompt, at) => isFront(prompts[at], prompt)).length;
+    assert.equal(kept, 30 - cuts.length);
+  });
+
+  test(`${major.name}: a torn history is repaired before the model is called`, { skip }, async () => {
+    const { generateText, jsonSchema, tool } = await import(major.name);
+    const { [major.mock]: Mock } = await import(major.test);
+    const tools = { read: tool({ description: "Reads.", inputSchema: jsonSchema({ type: "object" }) }) };
+    const call = (id) => ({ type: "tool-call", toolCallId: id, toolName: "read", input: {} });
+    const output = { type: "text", value: "late" };
+    const result = (id) => ({ role: "tool", content: [{ type: "tool-result", toolCallId: id, toolName: "read", output }] });
+    const messages = [
+      { role: "user", content: "a" },
+      { role: "assistant", content: [call("lost"), call("late")] },
+      { role: "user", content: "never mind" },
+      result("late"),
+      result("unknown"),
+      { role: "user", content: "and?" },
+    ];
+    const { model, prompts } = scripted(Mock, 0);
+    await assert.rejects(generateText({ model, tools, messages }), /[Tt]ool result/);
+    const answer = await generateText({ model, tools, messages, prepareStep: prepareStep({ maxTokens: 10_000 }) });
+    assert.equal(answer.text, "done");
+    checkPairs(prompts.at(-1));
+    assert(JSON.stringify(prompts.at(-1)).includes("late"));
+    assert.equal(messages.length, 6);
+  });
+}
+
+test("messages that need no repair are the caller's objects, also after another history", () => {
+  const step = prepareStep({ maxTokens: 5000, counter: "approx" });
+  const first = [{ role: "user", content: "a" }, { role: "assistant", content: [{ type: "reasoning", text: "hm" }] }];
+  const result = step({ messages: first });
+  assert(result.messages.every((message, at) => message === first[at]));
+  const other = [{ role: "user", content: [{ type: "image", image: "x" }] }, { role: "assistant", content: [] }];
+  assert.deepEqual(step({ messages: other }).messages, other);
+  assert.throws(() => prepareStep({ maxTokens: 3, counter: "approx" })({ messages: first }), BudgetTooSmall);
+});
+
+test("a chat is saved by difference and every save can be read again", async () => {
+  const talks = await recto.open("memory:");
+  const chat = await talks.chat("user/42");
+  assert.deepEqual(await chat.load(), []);
+  const question = { id: "1", role: "user", parts: [{ type: "text", text: "hi" }], metadata: { at: 1 } };
+  const answer = { id: "2", role: "assistant", parts: [] };
+  assert.deepEqual((await chat.save([question, answer])).added, [0, 1]);
+  assert.equal(await chat.save([question, answer]), undefined);
+  const parts = [
+    { type: "step-start" },
+    { type: "reasoning", text: "hm", state: "done" },
+    { type: "tool-read", toolCallId: "c", state: "input-streaming", input: undefined, rawInput: '{"pa' },
+    { type: "file", mediaType: "image/png", url: "data:image/png;base64,AAAA" },
+    { type: "text", text: "hello", state: "done" },
+  ];
+  const grown = { ...answer, parts };
+  const saved = await chat.save([question, grown]);
+  assert.deepEqual([saved.hidden, saved.added], [[1], [2]]);
+  assert.deepEqual(await chat.load(), JSON.parse(JSON.stringify([question, grown])));
+  // The user edits the question: what followed is hidden, and stays in earlier versions.
+  const edited = { ...question, id: "3", parts: [{ type: "text", text: "hey" }] };
+  await chat.save([edited]);
+  assert.deepEqual(await chat.load(), [edited]);
+  assert.deepEqual(await chat.load({ at: 1 }), [question, answer]);
+  const again = await talks.chat("user/42");
+  assert.equal((await again.load()).length, 1);
+  await chat.conversation.undo();
+  assert.equal((await again.load()).length, 2);
+  talks.close();
+});
+
+test("two writers of one chat both succeed", async () => {
+  const talks = await recto.open("memory:");
+  const [one, two] = [await talks.chat("c"), await talks.chat("c")];
+  const message = (id) => ({ id, role: "user", parts: [{ type: "text", text: id }] });
+  await Promise.all([one.save([message("a")]), two.save([message("a"), message("b")])]);
+  assert((await one.load()).length >= 1);
+  talks.close();
+});
