@@ -165,7 +165,7 @@ fn the_request_that_hid_each_hidden_entry_is_the_last_that_blame_names() {
         let conversation = after(fresh(), &requests);
         let hidden = conversation.blame_hidden(conversation.version()).expect("it exists");
         let visible = view(&conversation);
-        let expected: Vec<_> = (0..conversation.log_len() as u32)
+        let expected: Vec<_> = (0..conversation.stats().total_messages as u32)
             .filter(|index| !visible.contains(&(*index as usize)))
             .map(|index| {
                 let blames = conversation.blame(LogIndex(index)).expect("it is in the log");
@@ -175,5 +175,6 @@ fn the_request_that_hid_each_hidden_entry_is_the_last_that_blame_names() {
         assert_eq!(hidden, expected, "after {end} requests");
     }
     let conversation = fresh();
-    assert_eq!(conversation.blame_hidden(Version(1)).unwrap_err().code(), "version_not_found");
+    let refused = conversation.blame_hidden(Version(1)).unwrap_err();
+    assert_eq!(refused.code(), recto_core::Code::VersionNotFound);
 }
