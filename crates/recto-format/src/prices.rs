@@ -64,7 +64,7 @@ impl Price {
     /// ```
     pub fn at(&self, prompt_tokens: u64) -> PriceTier {
         let tier = self.tiers.iter().rev().find(|tier| prompt_tokens > tier.above);
-        tier.cloned().unwrap_or_else(|| PriceTier {
+        tier.cloned().unwrap_or(PriceTier {
             above: 0,
             input: self.input,
             cached: self.cached,

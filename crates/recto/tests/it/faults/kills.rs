@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use recto::Recto;
 use serde_json::{Value, json};
@@ -64,18 +64,6 @@ impl Operation {
             Operation::Backup => "backup",
             Operation::Restore => "restore",
         }
-    }
-
-    /// About the longest time that it takes, in microseconds.
-    fn duration(&self) -> usize {
-        let milliseconds = match self {
-            Operation::Apply { .. } | Operation::Fork { .. } => 4,
-            Operation::Erase { .. } | Operation::Prune { .. } | Operation::Backup => 30,
-            Operation::Remove { .. } => 10,
-            Operation::Restore => 80,
-        };
-        let factor = if cfg!(debug_assertions) { 2_000 } else { 1_000 };
-        milliseconds * factor
     }
 
     /// Performs it on the model. Returns the reply of a process.
@@ -191,6 +179,8 @@ struct World {
     /// A third process: it has the conversations open all the time.
     recto: Recto,
     families: [Family; 2],
+    /// How long the last operation of each kind took. It depends on the machine.
+    durations: BTreeMap<&'static str, Duration>,
     /// For each operation, how often it was killed, and how often it had not happened.
     kills: BTreeMap<&'static str, [usize; 2]>,
 }
@@ -221,8 +211,8 @@ impl World {
                 restored: file("restored"),
             }
         });
-        let (dice, kills) = (Dice::new(seed), BTreeMap::new());
-        World { runtime, dice, folder, store, now, recto, families, kills }
+        let (dice, durations, kills) = (Dice::new(seed), BTreeMap::new(), BTreeMap::new());
+        World { runtime, dice, folder, store, now, recto, families, durations, kills }
     }
 
     /// Both processes perform an operation at the same time, and one of them may be killed.
@@ -245,15 +235,19 @@ impl World {
             family.worker.as_mut().unwrap().send(&command);
             operations.push(operation);
         }
+        let start = Instant::now();
         let mut ended = Vec::new();
         if let Some(victim) = victim {
-            let longest = operations[victim].duration();
-            std::thread::sleep(Duration::from_micros(self.dice.below(longest) as u64));
+            let usual = self.durations.get(operations[victim].name()).copied();
+            let longest = usual.unwrap_or(Duration::from_millis(20)).mul_f32(1.3);
+            let moment = self.dice.below(longest.as_micros() as usize);
+            std::thread::sleep(Duration::from_micros(moment as u64));
             let reply = self.families[victim].worker.take().unwrap().kill();
             ended.push((victim, reply.map_or(Ended::Killed, Ended::Replied)));
         }
         for number in (0..2).filter(|number| victim != Some(*number)) {
             let reply = self.families[number].worker.as_mut().unwrap().reply();
+            self.durations.insert(operations[number].name(), start.elapsed());
             ended.push((number, Ended::Replied(reply.expect("the process runs"))));
         }
         for (number, ended) in ended {
