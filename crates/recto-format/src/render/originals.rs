@@ -257,10 +257,10 @@ impl<'a> Originals<'a> {
     fn remove_reasoning(&mut self, messages: &[MessageParts<'a>], at: usize) {
         let id = reasoning_id(&messages[at]);
         self.remove(at);
-        let is_turn = |message: &&MessageParts<'a>| message.role == Role::Assistant;
-        let len = messages[at..].iter().take_while(is_turn).count();
-        for next in at..at + len {
-            let after = messages[next].source.and_then(|source| source.after).map(Str::escaped);
+        let is_turn = |(_, message): &(usize, &MessageParts<'a>)| message.role == Role::Assistant;
+        let turn = messages.iter().enumerate().skip(at).take_while(is_turn);
+        for (next, message) in turn {
+            let after = message.source.and_then(|source| source.after).map(Str::escaped);
             if after.is_some() && after == id {
                 self.remove(next);
             }
