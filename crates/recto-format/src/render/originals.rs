@@ -257,9 +257,9 @@ impl<'a> Originals<'a> {
     fn remove_reasoning(&mut self, messages: &[MessageParts<'a>], at: usize) {
         let id = reasoning_id(&messages[at]);
         self.remove(at);
-        let is_turn = |message: &MessageParts<'a>| message.role == Role::Assistant;
-        let turn = messages.iter().enumerate().skip(at);
-        for (next, message) in turn.take_while(|(_, message)| is_turn(message)) {
+        let is_turn = |(_, message): &(usize, &MessageParts<'a>)| message.role == Role::Assistant;
+        let turn = messages.iter().enumerate().skip(at).take_while(is_turn);
+        for (next, message) in turn {
             let after = message.source.and_then(|source| source.after).map(Str::escaped);
             if after.is_some() && after == id {
                 self.remove(next);
