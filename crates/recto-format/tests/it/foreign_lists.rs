@@ -28,10 +28,12 @@ fn lists() -> Vec<(Format, Target, Vec<String>)> {
     let langchain = vec![
         r#"{"type":"system","data":{"content":"Be brief."}}"#.to_owned(),
         r#"{"type":"human","data":{"content":"first","id":"1"}}"#.to_owned(),
-        r#"{"type":"ai","data":{"content":"","tool_calls":[{"id":"a","name":"read","args":{}}]}}"#.to_owned(),
+        r#"{"type":"ai","data":{"content":"","tool_calls":[{"id":"a","name":"read","args":{}}]}}"#
+            .to_owned(),
         format!(r#"{{"type":"tool","data":{{"content":"{long}","tool_call_id":"a"}}}}"#),
         r#"{"type":"human","data":{"content":"second"}}"#.to_owned(),
-        r#"{"type":"ai","data":{"content":"","tool_calls":[{"id":"b","name":"read","args":{}}]}}"#.to_owned(),
+        r#"{"type":"ai","data":{"content":"","tool_calls":[{"id":"b","name":"read","args":{}}]}}"#
+            .to_owned(),
     ];
     let recto = vec![
         r#"{"role":"system","content":"Be brief."}"#.to_owned(),
@@ -90,7 +92,8 @@ fn a_foreign_message_with_several_pieces_is_kept_or_dropped_as_a_whole() {
     // Anthropic's user message has the result of a call and a text: two messages of Recto.
     let messages = [
         r#"{"role":"user","content":"first"}"#.to_owned(),
-        r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"read","input":{}}]}"#.to_owned(),
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"read","input":{}}]}"#
+            .to_owned(),
         format!(
             r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"a","content":"{}"}},{{"type":"text","text":"and then?"}}]}}"#,
             "timeout ".repeat(50)
