@@ -31,7 +31,8 @@ def environment(target: Path) -> Path:
     stamp = home / "requirements.sha256"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != wanted:
-        venv.create(home, with_pip=True)
+        if not python.exists():
+            venv.create(home, with_pip=True, symlinks=os.name != "nt")
         command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"]
         if run(*command, requirements).returncode:
             sys.exit("the packages of requirements-dev.txt cannot be installed")

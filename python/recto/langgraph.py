@@ -43,6 +43,8 @@ _MAX_VIEWS = 256
 """Number of views of conversations that stay in memory."""
 _MAX_VERSIONS = 65_536
 """Number of channel versions whose conversation version stays in memory."""
+_LOCKS = 64
+"""Number of locks of writers."""
 _MAX_ATTEMPTS = 100
 """Maximum attempts after version conflicts."""
 
@@ -71,26 +73,46 @@ class _Shared:
     """The state that a saver shares with its copies, because LangGraph copies savers."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._writers = [threading.Lock() for _ in range(_LOCKS)]
         # Conversation -> its newest view. (Conversation, channel version) -> version.
-        self.views: OrderedDict[str, _View] = OrderedDict()
-        self.versions: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._views: OrderedDict[str, _View] = OrderedDict()
+        self._versions: OrderedDict[tuple[str, str], int] = OrderedDict()
+
+    def writer(self, name: str) -> threading.Lock:
+        """The lock of the writer of a conversation. Other conversations are written meanwhile."""
+        return self._writers[hash(name) % _LOCKS]
+
+    def view(self, name: str) -> _View | None:
+        with self._lock:
+            return self._views.get(name)
+
+    def version(self, name: str, channel_version: object) -> int | None:
+        with self._lock:
+            return self._versions.get((name, str(channel_version)))
 
     def keep_view(self, name: str, view: _View) -> None:
-        self.views[name] = view
-        self.views.move_to_end(name)
-        while len(self.views) > _MAX_VIEWS:
-            self.views.popitem(last=False)
+        with self._lock:
+            self._views[name] = view
+            self._views.move_to_end(name)
+            while len(self._views) > _MAX_VIEWS:
+                self._views.popitem(last=False)
 
     def keep_version(self, name: str, channel_version: object, version: int) -> None:
-        self.versions[name, str(channel_version)] = version
-        while len(self.versions) > _MAX_VERSIONS:
-            self.versions.popitem(last=False)
+        with self._lock:
+            self._versions[name, str(channel_version)] = version
+            while len(self._versions) > _MAX_VERSIONS:
+                self._versions.popitem(last=False)
+
+    def drop_view(self, name: str) -> None:
+        with self._lock:
+            self._views.pop(name, None)
 
     def forget(self, name: str) -> None:
-        self.views.pop(name, None)
-        for key in [key for key in self.versions if key[0] == name]:
-            del self.versions[key]
+        with self._lock:
+            self._views.pop(name, None)
+            for key in [key for key in self._versions if key[0] == name]:
+                del self._versions[key]
 
 
 class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
@@ -315,7 +337,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         configurable = config.get("configurable", {})
         name = self._name(configurable["thread_id"], configurable.get("checkpoint_ns", ""))
         channel_version = checkpoint["channel_versions"].get(self.channel)
-        with self._shared.lock:
+        with self._shared.writer(name):
             try:
                 version = self._bring(name, messages, channel_version)
             except InvalidRequest:
@@ -331,11 +353,12 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
 
         ``None`` if a new message cannot be restored exactly.
         """
-        known = self._shared.versions.get((name, str(channel_version)))
-        if known is not None and self._shared.views.get(name, _NO_VIEW).version != known:
+        messages = [*messages]  # the application may change its list meanwhile
+        known = self._shared.version(name, channel_version)
+        if known is not None and (self._shared.view(name) or _NO_VIEW).version != known:
             return known
         for _ in range(_MAX_ATTEMPTS):
-            view = self._shared.views.get(name) or self._load(name)
+            view = self._shared.view(name) or self._load(name)
             change = _Change.between(view, messages)
             if not change.operations:
                 self._shared.keep_view(name, change.applied(view, messages, view.version, []))
@@ -347,7 +370,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
                     change.operations, expected_version=view.version
                 )
             except VersionConflict:
-                self._shared.views.pop(name, None)
+                self._shared.drop_view(name)
                 continue
             view = change.applied(view, messages, outcome["version"], outcome["added"])
             self._shared.keep_view(name, view)
@@ -379,9 +402,9 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         name, version = reference
         view = self._read(name, version)
         channel_version = found.checkpoint["channel_versions"].get(self.channel)
-        with self._shared.lock:
-            self._shared.keep_version(name, channel_version, version)
-            newest = self._shared.views.get(name)
+        self._shared.keep_version(name, channel_version, version)
+        with self._shared.writer(name):
+            newest = self._shared.view(name)
             if newest is None or newest.version <= version:
                 self._shared.keep_view(name, view)
         values = {**values, self.channel: [*view.messages]}
@@ -406,8 +429,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
 
     def _remove_conversations(self, thread_id: str) -> None:
         for name in [*self._conversations(thread_id)]:
-            with self._shared.lock:
-                self._shared.forget(name)
+            self._shared.forget(name)
             try:
                 self.store.conversation(name).remove()
             except ConversationNotFound:
@@ -441,12 +463,10 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             reference = _reference(found.checkpoint["channel_values"].get(self.channel))
             if reference is not None:
                 self.store.conversation(reference[0]).prune(versions=[reference[1]])
-                with self._shared.lock:
-                    self._shared.forget(reference[0])
+                self._shared.forget(reference[0])
 
 
 _NO_VIEW = _View(-1, [], [], [])
-_NO_SEAL = _Seal(None, -1, None, None)
 
 
 def _are_messages(value: object) -> TypeGuard[list[BaseMessage]]:
@@ -489,52 +509,59 @@ class _Change(NamedTuple):
     operations: list[dict[str, Any]]
     added: list[tuple[dict[str, Any], BaseMessage]]
     """The new messages, as they are stored."""
+    seals: list[_Seal]
+    """The seals of all messages afterwards."""
 
     @staticmethod
     def between(view: _View, messages: list[BaseMessage]) -> _Change:
-        def same(old: BaseMessage, seal: _Seal, new: BaseMessage) -> bool:
+        # A seal is made before its message is compared or converted: if the application assigns to
+        # the message meanwhile, the next comparison notices it.
+        def same(old: BaseMessage, seal: _Seal, new: BaseMessage) -> _Seal | None:
             if old is new:
-                return _is_sealed(old, seal)
-            return type(old) is type(new) and old == new
+                return seal if _is_sealed(old, seal) else None
+            new_seal = _seal(new)
+            return new_seal if type(old) is type(new) and old == new else None
 
-        front = 0
+        front: list[_Seal] = []
         for old, seal, new in zip(view.messages, view.seals, messages, strict=False):
-            if not same(old, seal, new):
+            kept = same(old, seal, new)
+            if kept is None:
                 break
-            front += 1
-        most = min(len(view.messages), len(messages)) - front
-        back = 0
-        while back < most and same(
-            view.messages[-back - 1], view.seals[-back - 1], messages[-back - 1]
-        ):
-            back += 1
-        gone = view.indices[front : len(view.indices) - back]
-        added = [(to_recto(one), one) for one in messages[front : len(messages) - back]]
+            front.append(kept)
+        most = min(len(view.messages), len(messages)) - len(front)
+        back: list[_Seal] = []
+        while len(back) < most:
+            at = -len(back) - 1
+            kept = same(view.messages[at], view.seals[at], messages[at])
+            if kept is None:
+                break
+            back.append(kept)
+        back.reverse()
+        gone = view.indices[len(front) : len(view.indices) - len(back)]
+        new_messages = messages[len(front) : len(messages) - len(back)]
+        seals = [_seal(message) for message in new_messages]
+        added = [(to_recto(message), message) for message in new_messages]
         stored = [message for message, _ in added]
         operations: list[dict[str, Any]] = []
         if len(gone) == 1 and len(stored) == 1:
-            operations.append({"operation": "REPLACE", "index": front, "message": stored[0]})
+            operations.append({"operation": "REPLACE", "index": len(front), "message": stored[0]})
         else:
             if gone:
                 operations.append({"operation": "DELETE", "indices": gone})
-            if stored and back == 0:
+            if stored and not back:
                 operations.append({"operation": "APPEND", "messages": stored})
             elif stored:
-                operations.append({"operation": "INSERT", "position": front, "messages": stored})
-        return _Change(front, back, operations, added)
+                insert = {"operation": "INSERT", "position": len(front), "messages": stored}
+                operations.append(insert)
+        return _Change(len(front), len(back), operations, added, [*front, *seals, *back])
 
     def applied(
         self, view: _View, messages: list[BaseMessage], version: int, added: list[int]
     ) -> _View:
         """The view after the change."""
-        end = len(view.indices) - self.back
-        old = [*view.messages[: self.front], *[None] * len(added), *view.messages[end:]]
-        seals = [*view.seals[: self.front], *[_NO_SEAL] * len(added), *view.seals[end:]]
-        for at, (before, message) in enumerate(zip(old, messages, strict=True)):
-            if before is not message:  # new, or another object with the same values
-                seals[at] = _seal(message)
-        indices = [*view.indices[: self.front], *added, *view.indices[end:]]
-        return _View(version, [*messages], seals, indices)
+        tail = view.indices[len(view.indices) - self.back :]
+        indices = [*view.indices[: self.front], *added, *tail]
+        return _View(version, messages, self.seals, indices)
 
 
 def _shortened(text: str, limit: int) -> str:

@@ -130,7 +130,7 @@ fn sessions_are_not_lists_and_unreadable_messages_stay() {
 }
 
 #[test]
-fn a_message_without_content_stays_in_a_cut_and_is_not_sent() {
+fn a_message_without_content_stays_in_a_cut_and_a_repair_omits_it_if_the_provider_refuses_it() {
     let messages = [
         r#"{"type":"human","data":{"content":"hi"}}"#.to_owned(),
         r#"{"type":"ai","data":{"content":""}}"#.to_owned(),
@@ -139,6 +139,6 @@ fn a_message_without_content_stays_in_a_cut_and_is_not_sent() {
     let mut list = read(&messages, Format::LangChain);
     list.fit(&Fit::within(1_000), &[]).unwrap();
     assert_eq!(list.items().unwrap(), [0, 1, 2].map(ListItem::Kept));
-    list.repair(Target::OpenAiChat, None).unwrap();
+    list.repair(Target::Anthropic, None).unwrap();
     assert_eq!(list.items().unwrap(), [0, 2].map(ListItem::Kept));
 }
