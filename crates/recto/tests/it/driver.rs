@@ -61,7 +61,7 @@ impl Pair {
             Step::Apply(request) => {
                 // Every third version has a note.
                 let before = self.model.version();
-                let note = (before % 3 == 0).then(|| format!("{{\"after\": {before}}}"));
+                let note = before.is_multiple_of(3).then(|| format!("{{\"after\": {before}}}"));
                 let ours = match Request::from_json(&request.to_string()) {
                     Ok(request) => {
                         let note = note.as_deref().map(|note| Note::from_json(note).expect("JSON"));

@@ -123,6 +123,6 @@ impl Worker {
         self.process.wait().unwrap();
         let whole = rest.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let replies = whole.lines().filter_map(|line| line.strip_prefix(REPLY));
-        replies.filter(|reply| *reply != "ready").last().map(|reply| reply.trim().to_owned())
+        replies.filter(|reply| *reply != "ready").next_back().map(|reply| reply.trim().to_owned())
     }
 }
