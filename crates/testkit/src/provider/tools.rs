@@ -8,10 +8,15 @@ use super::{Check, Provider, filled_list, filled_string, is_word, object, only_f
 
 /// Checks the tools of a request, if it has any.
 pub fn check(provider: Provider, request: &Value) -> Check {
-    let tools = match provider {
-        Provider::BedrockConverse => request.get("toolConfig").and_then(|it| it.get("tools")),
-        _ => request.get("tools"),
+    let (tools, other) = match provider {
+        Provider::BedrockConverse => {
+            (request.get("toolConfig").and_then(|it| it.get("tools")), "tools")
+        }
+        _ => (request.get("tools"), "toolConfig"),
     };
+    if request.get(other).is_some() {
+        return refuse("tools", other, "the provider has no such field");
+    }
     let Some(tools) = tools else { return Ok(()) };
     let mut tools = filled_list(Some(tools), "tools", "tools")?;
     let mut at = "tools".to_owned();
