@@ -9,7 +9,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use napi::bindgen_prelude::{Error, Result, block_on};
+use napi::Env;
+use napi::bindgen_prelude::{Error, PromiseRaw, Result, block_on};
 use napi_derive::napi;
 use recto::{Address, Options, Recto, Tenant};
 use recto_service::Service;
@@ -48,12 +49,16 @@ impl NativeStore {
     }
 
     /// Answers a request. An error of the contract is a response.
-    #[napi]
-    pub async fn request(&self, text: String) -> String {
-        match self.service() {
-            Some(service) => service.request(&text).await,
-            None => CLOSED.to_owned(),
-        }
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn request<'env>(&self, env: &'env Env, text: String) -> Result<PromiseRaw<'env, String>> {
+        // Taken here and not in the future, so that a store that is closed next completes the request.
+        let service = self.service();
+        env.spawn_future(async move {
+            Ok(match service {
+                Some(service) => service.request(&text).await,
+                None => CLOSED.to_owned(),
+            })
+        })
     }
 
     /// `request` on the thread of JavaScript.
