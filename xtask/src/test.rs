@@ -2,7 +2,6 @@
 //!
 //! Every step runs even if an earlier one failed, so that one run reports every failure. The last line is `N passed, N failed`; a step that failed without naming a failed test counts as one failure.
 
-use std::num::NonZero;
 use std::process::Command;
 
 use clap::Args;
@@ -110,15 +109,9 @@ fn docs(workspace: &Workspace) -> Step {
 }
 
 fn tests(workspace: &Workspace) -> Vec<Step> {
-    const THREADS: &str = "RUST_TEST_THREADS";
-    // Many tests wait for a disk or a server, so more threads than cores use the cores better.
-    let threads = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
     let test = |name, args: &[&str]| {
         let mut command: Command = workspace.cargo(["test", "--no-fail-fast"]);
         command.args(args);
-        if std::env::var_os(THREADS).is_none() {
-            command.env(THREADS, threads.to_string());
-        }
         Step::new(name, command, "run the failing test alone: cargo test -p CRATE NAME")
     };
     // `--tests` leaves out the doctests, which tiny nodes do not change. The wrapper changes only the

@@ -690,9 +690,8 @@ fn an_edit_tells_how_much_bound_thinking_it_costs() {
         format!("{}{}", ran.out, ran.errors)
     };
     assert!(!lint(&stage).contains("thinking_of_its_prefix"), "{}", lint(&stage));
-    let edit =
-        ["replace", "-c", "a", "--position", "0", "--text", "Where to?", "--for", "anthropic"];
-    let dry = stage.json(&[&edit[..], &["--dry-run"]].concat());
+    let edit = ["replace", "-c", "a", "--position", "0", "--text", "Where to?"];
+    let dry = stage.json(&[&edit[..], &["--for", "anthropic", "--dry-run"]].concat());
     assert_eq!(dry["cachePlan"]["thinkingBlocks"], 1, "{dry}");
     stage.plain(&edit);
     assert!(lint(&stage).contains("thinking_of_its_prefix"), "{}", lint(&stage));

@@ -25,9 +25,18 @@ async fn executes_commands() {
         now.store(command["now"].as_i64().unwrap(), Ordering::Relaxed);
         match execute(&recto, &command).await {
             Ok(()) => reply("ok"),
-            Err(error) => reply(error.code()),
+            Err(error) => {
+                explain(&error);
+                reply(error.code());
+            }
         }
     }
+}
+
+/// The test that fails because of the error shows it.
+#[allow(clippy::print_stderr, reason = "the parent's standard error")]
+fn explain(error: &Error) {
+    eprintln!("a child was refused: {error}");
 }
 
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
