@@ -102,8 +102,11 @@ impl SessionCodec for LibreChat {
         }
         let text = plain_text(message, warnings);
         let mut content = NewParts::default();
+        let mut is_plain = true;
         for part in &message.parts {
+            is_plain &= matches!(part, Part::Text { .. } | Part::Media(_) | Part::Other { .. });
             match *part {
+                Part::Text { text, .. } => content.text(text, ""),
                 Part::Thinking { text, .. } => {
                     content.raw(&format!(r#"{{"type":"think","think":"{}"}}"#, text.escaped()));
                 }
@@ -113,26 +116,22 @@ impl SessionCodec for LibreChat {
                         r#"{{"type":"tool_call","tool_call":{{"id":"{id}","name":"{name}","args":{args}}}}}"#
                     ));
                 }
-                Part::ToolResult { id, content: result, .. } => {
+                Part::ToolResult { id, content: result, is_error, .. } => {
+                    if is_error {
+                        warnings.push("that a tool failed is not supported".into());
+                    }
                     let (id, output) = (id.escaped(), text_of(result));
                     content.raw(&format!(
                         r#"{{"type":"tool_call","tool_call":{{"id":"{id}","output":{output}}}}}"#
                     ));
                 }
-                _ => {}
+                Part::Media(_) | Part::Other { .. } => {}
             }
         }
         let text = text.unwrap_or_else(|| "\"\"".to_owned());
-        let content = match content.is_empty() {
+        let content = match is_plain {
             true => String::new(),
-            false => {
-                let mut all = NewParts::default();
-                if text != "\"\"" {
-                    all.raw(&format!(r#"{{"type":"text","text":{text}}}"#));
-                }
-                json::items(&content.finish_list()).for_each(|part| all.raw(part));
-                format!(",\"content\":{}", all.finish_list())
-            }
+            false => format!(",\"content\":{}", content.finish_list()),
         };
         out.push_str(&format!(
             r#"{{"messageId":"{id}",{parent}"createdAt":{time},"isCreatedByUser":{is_user},"text":{text}{content}}}"#
