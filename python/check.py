@@ -7,8 +7,10 @@ packages are installed again when ``requirements-dev.txt`` changes. ``cargo xtas
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -40,6 +42,26 @@ def environment(target: Path) -> Path:
     return python
 
 
+def install(python: Path, variables: dict[str, str]) -> bool:
+    """Builds the native module and makes the package importable in the environment.
+
+    It is built together with the tests of the workspace. Otherwise cargo would compile its dependencies
+    once more, with other features.
+    """
+    options = ["--workspace", "--all-features", "--lib", "--tests", "--message-format", "json"]
+    built = run("cargo", "build", "--quiet", *options, env=variables, stdout=subprocess.PIPE)
+    if built.returncode:
+        return False
+    messages = (json.loads(line) for line in built.stdout.splitlines())
+    artifacts = [message for message in messages if message["reason"] == "compiler-artifact"]
+    library = next(it["filenames"][0] for it in artifacts if it["target"]["name"] == "_recto")
+    shutil.copyfile(library, HERE / "recto" / "_recto.abi3.so")
+    find = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = run(python, "-c", find, stdout=subprocess.PIPE).stdout.strip()
+    (Path(packages) / "recto-context.pth").write_text(f"{HERE}\n")
+    return True
+
+
 def main() -> int:
     target = Path(sys.argv[1]).resolve()
     python = environment(target)
@@ -48,8 +70,7 @@ def main() -> int:
     variables["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
     variables.pop("PYTHONPATH", None)
 
-    built = run(python, "-m", "maturin", "develop", "--quiet", env=variables)
-    if built.returncode:
+    if not install(python, variables):
         return 1
     checks: list[list[str]] = [
         ["ruff", "format", "--check", "--quiet", "."],
