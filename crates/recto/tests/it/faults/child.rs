@@ -131,7 +131,7 @@ impl Worker {
         self.replies.read_to_string(&mut rest).unwrap();
         self.process.wait().unwrap();
         let whole = rest.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let replies = whole.lines().filter_map(|line| line.strip_prefix(REPLY));
-        replies.filter(|reply| *reply != "ready").next_back().map(|reply| reply.trim().to_owned())
+        let mut replies = whole.lines().filter_map(|line| line.strip_prefix(REPLY));
+        replies.rfind(|reply| *reply != "ready").map(|reply| reply.trim().to_owned())
     }
 }
