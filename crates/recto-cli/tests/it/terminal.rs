@@ -257,11 +257,11 @@ fn an_irreversible_change_asks_for_confirmation() {
     }
 }
 
-/// A transcript of 60,000 messages, whose import takes long enough to be interrupted.
+/// A transcript of 20,000 messages, whose import takes long enough to be interrupted.
 fn long_transcript(stage: &Stage) -> String {
     let text = "word ".repeat(400);
     let line = json!({ "role": "user", "content": text }).to_string() + "\n";
-    stage.file("long.jsonl", &line.repeat(60_000))
+    stage.file("long.jsonl", &line.repeat(20_000))
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn an_import_shows_a_progress_bar() {
     let raw = session.raw();
     assert!(raw.contains("importing") && raw.contains('━') && raw.contains(" %"), "{raw:?}");
     let screen = session.screen();
-    assert!(screen.lines().any(|line| line.starts_with("long            60,000")), "{screen}");
+    assert!(screen.lines().any(|line| line.starts_with("long            20,000")), "{screen}");
     assert!(!screen.contains('━'), "{screen}");
 }
 
