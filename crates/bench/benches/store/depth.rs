@@ -1,8 +1,11 @@
 //! Costs at depth: conversations of many edits, forks of forks, and long words in a search. Each row is
 //! compared with the same at half the size: twice as much may take about twice as long.
+//!
+//! Times are processor time of the whole process where the system tells it: other work of the machine makes
+//! other times longer, and not in proportion.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use recto::{
     Approx, BatchIndex, BatchStart, Keep, Message, Query, Recto, Rollback, Scope, Settings,
@@ -21,6 +24,36 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     edits(bench, table);
     forks(bench, table);
     search(bench, table);
+}
+
+/// Measures processor time, or time if the system does not tell it.
+struct Clock {
+    start: Instant,
+    used: Option<Duration>,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { start: Instant::now(), used: processor_time() }
+    }
+
+    fn elapsed(&self) -> Duration {
+        let used = processor_time().zip(self.used);
+        // A thread that has ended in between takes its time with it.
+        let used = used.and_then(|(end, start)| end.checked_sub(start));
+        used.unwrap_or_else(|| self.start.elapsed())
+    }
+}
+
+/// The processor time of all threads of this process, on Linux.
+fn processor_time() -> Option<Duration> {
+    let mut sum = 0;
+    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        let statistics = std::fs::read_to_string(thread.ok()?.path().join("schedstat"));
+        let Ok(statistics) = statistics else { continue };
+        sum += statistics.split(' ').next()?.parse::<u64>().ok()?;
+    }
+    Some(Duration::from_nanos(sum))
 }
 
 /// One row per figure and size; every size after the first is compared with the one before.
@@ -49,7 +82,7 @@ fn edits(bench: &Bench, table: &mut Table) {
                     let recto = Bench::open(&path, Search::Off).await;
                     let conversation = recto.conversation(NAME).await.expect("it is there");
                     conversation.stats().await.expect("it can be opened");
-                    let clock = Instant::now();
+                    let clock = Clock::start();
                     match part {
                         0 => {
                             conversation.mark_map(Scope::Visible).await.expect("it can be made");
@@ -136,22 +169,22 @@ async fn nest(path: &Path, depth: usize) {
 async fn work(path: &Path, restored: &Path, depth: usize) -> [f64; 4] {
     let open = async || Bench::open(path, Search::Off).await;
     let recto = open().await;
-    let clock = Instant::now();
+    let clock = Clock::start();
     let deepest = recto.conversation(&format!("fork {depth}")).await.expect("it is there");
     assert_eq!(deepest.messages().await.expect("it can be read").len(), depth);
     let opening = clock.elapsed();
     let recto = open().await;
     let first = recto.conversation("fork 0").await.expect("it is there");
-    let clock = Instant::now();
+    let clock = Clock::start();
     first.preview_prune(&Keep::newest()).await.expect("it can be pruned");
     let pruning = clock.elapsed();
     let recto = open().await;
-    let clock = Instant::now();
+    let clock = Clock::start();
     verify(&recto).await;
     let verifying = clock.elapsed();
     drop(recto);
     let other = Bench::open(restored, Search::Off).await;
-    let clock = Instant::now();
+    let clock = Clock::start();
     other.restore(path).await.expect("it is sound");
     let restoring = clock.elapsed();
     [opening, pruning, verifying, restoring].map(|time| time.as_secs_f64())
@@ -179,7 +212,7 @@ fn search(bench: &Bench, table: &mut Table) {
             let query = Query { contains, ..Query::default() };
             let mut least = f64::INFINITY;
             for _ in 0..bench.rounds(SAMPLES) {
-                let clock = Instant::now();
+                let clock = Clock::start();
                 assert_eq!(conversation.count(&query).await.expect("it is valid"), 0);
                 least = f64::min(least, clock.elapsed().as_secs_f64());
             }

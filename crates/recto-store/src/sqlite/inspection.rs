@@ -8,7 +8,7 @@ use rusqlite::{Connection, backup::Backup};
 
 use super::fault::Fault;
 use super::place::Number;
-use super::{connection, read};
+use super::{connection, read, search_index};
 use crate::lineage::Lineages;
 use crate::{Ancestor, ConversationId, Error, PageKind, SurveyedConversation, Tenant};
 
@@ -19,6 +19,7 @@ pub(super) fn damage(db: &Connection) -> Vec<String> {
     note(&mut found, integrity(db));
     note(&mut found, damaged_rows(db));
     note(&mut found, read::rewrites(db).map(|_| Vec::new()));
+    note(&mut found, unreachable_words(db));
     for (table, count) in ORPHANS {
         note(&mut found, orphans(db, table, count));
     }
@@ -44,6 +45,17 @@ fn integrity(db: &Connection) -> Result<Vec<String>, Fault> {
     let texts = check.query_map([], |row| row.get::<_, String>(0))?;
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
     Ok(texts.into_iter().filter(|text| text != "ok").collect())
+}
+
+fn unreachable_words(db: &Connection) -> Result<Vec<String>, Fault> {
+    if !search_index::is_in(db)? {
+        return Ok(Vec::new());
+    }
+    let unreachable = search_index::unreachable_words(db)?;
+    Ok(match unreachable {
+        0 => Vec::new(),
+        _ => vec![format!("the search index does not find {unreachable} of its words")],
+    })
 }
 
 fn orphans(db: &Connection, table: &str, count: &str) -> Result<Vec<String>, Fault> {

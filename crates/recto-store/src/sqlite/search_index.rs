@@ -197,13 +197,7 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
         }
     }
     // A virtual table over the index lists each word of each entry.
-    let vocabulary = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.indexed_words
-                      USING fts5vocab(main, words, instance)";
-    // The temporary schema counts as a change of the connection, which only reads.
-    db.pragma_update(None, "query_only", false)?;
-    let created = db.execute_batch(vocabulary);
-    db.pragma_update(None, "query_only", true)?;
-    created?;
+    create_vocabulary(db, "indexed_words", "instance")?;
     let mut select = db.prepare("SELECT doc, term FROM temp.indexed_words")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
@@ -222,6 +216,34 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
         }
     }
     Ok(sums)
+}
+
+/// The number of words that the index contains and that a search does not find: the pages that lead to them
+/// are damaged. SQLite's own check does not look words up.
+pub(super) fn unreachable_words(db: &Connection) -> Result<usize, Fault> {
+    create_vocabulary(db, "indexed_terms", "row")?;
+    let mut terms = db.prepare("SELECT term, doc FROM temp.indexed_terms")?;
+    let mut found = db.prepare("SELECT count(*) FROM words WHERE words MATCH ?1")?;
+    let mut rows = terms.query([])?;
+    let mut unreachable = 0;
+    while let Some(row) = rows.next()? {
+        let (term, entries): (String, i64) = (row.get(0)?, row.get(1)?);
+        let phrase = format!("\"{}\"", term.replace('"', "\"\""));
+        let count: i64 = found.query_row([phrase], |row| row.get(0))?;
+        unreachable += usize::from(count != entries);
+    }
+    Ok(unreachable)
+}
+
+/// Creates a virtual table that lists the words of the index.
+fn create_vocabulary(db: &Connection, name: &str, kind: &str) -> Result<(), Fault> {
+    // The temporary schema counts as a change of the connection, which only reads.
+    db.pragma_update(None, "query_only", false)?;
+    let created = db.execute_batch(&format!(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.{name} USING fts5vocab(main, words, {kind})"
+    ));
+    db.pragma_update(None, "query_only", true)?;
+    Ok(created?)
 }
 
 /// Whether it is one token, as every word of [`words_of`](crate::words_of) is.

@@ -19,7 +19,7 @@ use super::{Dice, note};
 
 #[test]
 fn a_changed_bit_in_any_table_or_index_gives_no_wrong_answer_and_is_found() {
-    run(super::setting("RECTO_SIM_SEED", 1), 40);
+    run(super::setting("RECTO_SIM_SEED", 1), 14);
 }
 
 /// Changes one bit in each of `flips` copies of a file: in its tables and indexes by turns.
@@ -32,13 +32,18 @@ pub(super) fn run(seed: u64, flips: usize) {
     let bytes = std::fs::read(&file).unwrap();
     let trees = trees(&file);
     let rows = rows(&file);
-    let written = runtime.block_on(Answers::of(&open(&runtime, &file).unwrap()));
+    let written = runtime.block_on(Answers::of(&open(&runtime, &file).unwrap(), 1));
     let mut dice = Dice::new(seed);
     let mut outcomes: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     for flip in 0..flips {
         let (tree, pages) = trees.iter().nth(flip % trees.len()).unwrap();
         let (page, size) = pages[dice.below(pages.len())];
-        let at = page + dice.below(size);
+        // Most pages are not full, and a bit in their unused bytes has no effect.
+        let used: Vec<usize> = (page..page + size).filter(|at| bytes[*at] != 0).collect();
+        let at = match used.is_empty() || dice.below(8) == 0 {
+            true => page + dice.below(size),
+            false => used[dice.below(used.len())],
+        };
         let mut changed = bytes.clone();
         let bit = dice.below(8);
         changed[at] ^= 1 << bit;
@@ -53,7 +58,7 @@ pub(super) fn run(seed: u64, flips: usize) {
             // Nothing is answered.
             None => Outcome::Noticed,
             Some(recto) => {
-                let answers = runtime.block_on(Answers::of(&recto));
+                let answers = runtime.block_on(Answers::of(&recto, 9));
                 let lacks =
                     written.lacks(&answers).unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
                 let is_found = runtime.block_on(is_found(&recto));
@@ -87,6 +92,9 @@ fn open(runtime: &Runtime, file: &Path) -> Option<Recto> {
 async fn write(first: &Path, file: &Path, seed: u64) {
     let recto = Recto::open(&format!("sqlite:{}", first.display())).await.unwrap();
     let say = |number: u64| Message::user(&format!("word{number} of {seed} and more text"));
+    // Enough for the words to be moved from the waiting table into the index.
+    let many = recto.create("many", Settings::counting_with(Approx)).await.unwrap();
+    many.append((1_000..1_256).map(say)).await.unwrap();
     let long = recto.create("long", Settings::counting_with(Approx)).await.unwrap();
     for number in 0..75 {
         let write =
@@ -122,14 +130,17 @@ fn trees(file: &Path) -> BTreeMap<String, Vec<(usize, usize)>> {
     trees
 }
 
-/// Every row of every table, as far as SQLite reads it, and whether SQLite finds its structures sound.
+/// Every row of every table, as far as SQLite reads it, and whether SQLite finds its structures sound. Not
+/// the tables inside the search index: some of their bits have no effect on a search (averages, a flag that
+/// a longer list follows), and `verify` compares what the index finds instead.
 fn rows(file: &Path) -> Vec<String> {
     let read = || -> rusqlite::Result<Vec<String>> {
         let db = Connection::open(file)?;
         let sound: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
         let mut rows = vec![sound];
         let mut tables = db.prepare(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'",
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'
+                 AND name NOT LIKE 'words!_%' ESCAPE '!'",
         )?;
         let tables = tables.query_map([], |row| row.get(0))?;
         for table in tables.collect::<rusqlite::Result<Vec<String>>>()? {
@@ -179,15 +190,16 @@ struct ConversationAnswers {
 }
 
 impl Answers {
-    async fn of(recto: &Recto) -> Answers {
+    /// Asks for every `step`-th version.
+    async fn of(recto: &Recto, step: u32) -> Answers {
         let names = recto.list(None, 100).await.ok();
         let names = names.map(|all| all.into_iter().map(|info| info.name).collect());
         let mut conversations = BTreeMap::new();
         for name in NAMES {
-            conversations.insert(name, ConversationAnswers::of(recto, name).await);
+            conversations.insert(name, ConversationAnswers::of(recto, name, step).await);
         }
         let mut hits = Vec::new();
-        for word in ["word3", "word70", "word101", "word201", "text"] {
+        for word in ["word3", "word70", "word101", "word201", "word1200", "text"] {
             let found = recto.search(word, 1_000).await.ok();
             let found = found.map(|all| all.iter().map(|hit| format!("{hit:?}")).collect());
             hits.push(found);
@@ -223,7 +235,7 @@ impl Answers {
 }
 
 impl ConversationAnswers {
-    async fn of(recto: &Recto, name: &str) -> ConversationAnswers {
+    async fn of(recto: &Recto, name: &str, step: u32) -> ConversationAnswers {
         let conversation = match recto.conversation(name).await {
             Ok(conversation) => conversation,
             Err(error) => {
@@ -238,7 +250,10 @@ impl ConversationAnswers {
         let view = conversation.messages().await.ok().map(texts);
         let (mut views, mut log, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for version in 0..=newest.map_or(0, |newest| newest.0) {
-            views.push(conversation.messages_at(Version(version)).await.ok().map(texts));
+            views.push(match version.is_multiple_of(step) {
+                true => conversation.messages_at(Version(version)).await.ok().map(texts),
+                false => None,
+            });
         }
         for index in 0..76 {
             let message = conversation.message(LogIndex(index)).await.ok().flatten();
