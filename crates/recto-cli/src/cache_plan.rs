@@ -2,7 +2,7 @@
 
 use clap::Args;
 use recto_format::PriceTable;
-use recto_service::{Plan, PlanFor, Savings, Sent};
+use recto_service::{Plan, PlanOptions, ProviderView, Savings};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -42,8 +42,8 @@ impl PlanArguments {
     /// Compares the requests before and after an edit.
     pub(crate) fn compare(
         &self,
-        before: &Sent,
-        after: &Sent,
+        before: &ProviderView,
+        after: &ProviderView,
         counter: &str,
         context: &mut Context<'_>,
     ) -> Result<Plan, Failure> {
@@ -52,7 +52,7 @@ impl PlanArguments {
             None => None,
         };
         let ProviderArguments { target, model } = self.provider.clone();
-        Ok(PlanFor { target, model, prices }.compare(before, after, counter)?)
+        Ok(PlanOptions { target, model, prices }.compare(before, after, counter)?)
     }
 }
 

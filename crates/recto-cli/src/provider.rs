@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use recto_format::{Format, Target};
-use recto_service::Sent;
+use recto_service::ProviderView;
 
 use crate::failure::Failure;
 use crate::numbers::VersionArgument;
@@ -38,8 +38,8 @@ pub(crate) fn sent_at(
     session: &Session,
     named: &NamedConversation,
     at: Option<VersionArgument>,
-) -> Result<Sent, Failure> {
+) -> Result<ProviderView, Failure> {
     let newest = named.handle.version()?;
     let version = at.unwrap_or(VersionArgument::Back(0)).from(newest)?;
-    Ok(session.recto.wait(Sent::at(named.handle.inner(), version))?)
+    Ok(session.recto.wait(ProviderView::at(named.handle.inner(), version))?)
 }

@@ -110,7 +110,7 @@ pub use operation::{
 pub use outcome::{Outcome, SharedPrefix, Stats, Warning, WarningCode};
 #[doc(hidden)]
 pub use partial::PartialConversation;
-pub use query::{Hit, Moment, Pick, Query};
+pub use query::{Hit, Pick, Query, QueryAt};
 pub use role::{Role, RoleSet};
 pub use saved::{
     BatchWalk, SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion,

@@ -50,7 +50,7 @@ pub struct Query {
     /// Selects from the entries that pass the filters.
     pub pick: Pick,
     /// The state to query.
-    pub moment: Moment,
+    pub at: QueryAt,
 }
 
 /// Selects from the entries that pass the filters.
@@ -71,7 +71,7 @@ pub enum Pick {
 /// The state that a query reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Moment {
+pub enum QueryAt {
     /// The present state.
     #[default]
     Now,
@@ -140,18 +140,18 @@ impl Conversation {
         if query.scope == Scope::All {
             self.log.check_metadata()?;
         }
-        let queried = match query.moment {
-            Moment::Now => QueriedState {
+        let queried = match query.at {
+            QueryAt::Now => QueriedState {
                 view: state.view.clone(),
                 marks: &state.marks,
                 log: self.log.clone(),
             },
-            Moment::Batch(batch) => QueriedState {
+            QueryAt::Batch(batch) => QueriedState {
                 view: self.batch_view(batch)?,
                 marks: &state.marks,
                 log: self.log.clone(),
             },
-            Moment::Version(version) => {
+            QueryAt::Version(version) => {
                 let record = self.history.record(version, "version")?;
                 let log = self.log.prefix(record.log_len as usize);
                 let state = self.history.state_of(record);

@@ -5,11 +5,11 @@ use recto_format::{CachePlan, Price, PriceTable, Rendered, Target};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{DEFAULT_TARGET, Error, Sent};
+use crate::{DEFAULT_TARGET, Error, ProviderView};
 
 /// The provider, the model and the prices of a cache plan.
 #[derive(Clone, Debug, Default)]
-pub struct PlanFor {
+pub struct PlanOptions {
     /// The provider. By default the one that the messages come from, else [`DEFAULT_TARGET`].
     pub target: Option<Target>,
     /// The model, whose prices are used. By default the one that wrote the newest message.
@@ -70,10 +70,15 @@ pub struct Savings {
     pub saved: f64,
 }
 
-impl PlanFor {
+impl PlanOptions {
     /// Compares the requests before and after an edit. `counter` is the name of a built-in token counter;
     /// with any other name, `approx` is used.
-    pub fn compare(&self, before: &Sent, after: &Sent, counter: &str) -> Result<Plan, Error> {
+    pub fn compare(
+        &self,
+        before: &ProviderView,
+        after: &ProviderView,
+        counter: &str,
+    ) -> Result<Plan, Error> {
         let known = || after.target().or_else(|| before.target());
         let target = self.target.or_else(known).unwrap_or(DEFAULT_TARGET);
         let model = self.model.as_deref();
@@ -86,7 +91,7 @@ impl PlanFor {
             }
         };
         let price = price(table, target, model, [after, before])?;
-        let body = |sent: &Sent| match sent.render(target, model, &[]) {
+        let body = |sent: &ProviderView| match sent.render(target, model, &[]) {
             Ok(Rendered { body, .. }) => Ok(body),
             // An empty view costs nothing.
             Err(recto_format::Error::NothingToSend { .. }) => Ok(String::new()),
@@ -131,7 +136,7 @@ fn price<'t>(
     table: &'t PriceTable,
     target: Target,
     model: Option<&str>,
-    newest_first: [&Sent; 2],
+    newest_first: [&ProviderView; 2],
 ) -> Result<Priced<'t>, Error> {
     let unknown = |model: &str| {
         let names = table.models.iter().map(|price| &*price.model);

@@ -1,6 +1,6 @@
 //! Log entries in responses, with the same fields in every response.
 
-use recto::{Conversation, LogIndex, Message, Moment, Position, Query, Timestamp};
+use recto::{Conversation, LogIndex, Message, Position, Query, QueryAt, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -52,8 +52,8 @@ pub async fn entries_of(
     query: &Query,
 ) -> Result<Vec<ShownEntry>, recto::Error> {
     let entries = conversation.query(query).await?;
-    let marks = match query.moment {
-        Moment::Version(version) => conversation.marks_at(version).await?,
+    let marks = match query.at {
+        QueryAt::Version(version) => conversation.marks_at(version).await?,
         _ => conversation.marks().await?,
     };
     Ok(with_marks(entries, &marks))

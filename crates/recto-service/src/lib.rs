@@ -41,6 +41,9 @@
 //! # }).unwrap();
 //! ```
 //!
+//! The JSON of requests and responses is the stable interface. The structs are released together with the
+//! surfaces that construct them, so they gain fields without notice.
+//!
 //! # Rules for all requests
 //!
 //! - A request is an object. One of its fields names the request (`create`, `log`), the others are
@@ -69,35 +72,35 @@
 //! | `values.rs` | types of fields that several requests share |
 //! | `service.rs` | [`Service`]: finds conversations, performs requests |
 //! | `schema.rs` | the JSON Schema, with the schemas of the engine's own types |
-//! | `entry.rs` `sent.rs` `cache_plan.rs` `settings.rs` `transcript.rs` | values that the command line shares |
+//! | `entry.rs` `provider_view.rs` `cache_plan.rs` `settings.rs` `transcript.rs` | values that the command line shares |
 
 mod cache_plan;
 mod entry;
 mod error;
+mod provider_view;
 mod read;
 mod request;
 mod requests;
 mod schema;
-mod sent;
 mod service;
 mod settings;
 mod transcript;
 mod values;
 
-pub use self::cache_plan::{Plan, PlanFor, Savings};
+pub use self::cache_plan::{Plan, PlanOptions, Savings};
 pub use self::entry::{MarkedEntries, ShownEntry, entries_of, with_marks};
 pub use self::error::Error;
+pub use self::provider_view::{
+    DEFAULT_TARGET, ProviderView, RenderWarning, ShownFinding, render_warnings, source_format,
+};
 pub use self::read::{Fields, check_names};
 pub use self::request::{Perform, Request, RequestKind, Response, Scoped, compute};
 pub use self::requests::*;
 pub use self::schema::schema;
-pub use self::sent::{
-    DEFAULT_TARGET, RenderWarning, Sent, ShownFinding, render_warnings, source_format,
-};
 pub use self::service::{NamedConversation, Service};
 pub use self::settings::{
     ChangedSettings, CompressionSettings, DEFAULT_STRATEGY, NewSettings, counter_named,
     read_strategies,
 };
-pub use self::transcript::{ForkOf, ImportedConversation, ShownRemark, imported};
+pub use self::transcript::{ForkOrigin, ImportedConversation, ShownRemark, imported};
 pub use self::values::{At, Include, Provider, Scope, TranscriptFormat, True, TrueOr};

@@ -96,7 +96,7 @@ requests! {'a;
         "verify" => VerifyStore(VerifyStore) -> StoreVerification,
         "fit" => FitList(FitList<'a>) -> FittedList,
         "repair" => RepairList(RepairList<'a>) -> FittedList,
-        "countTokens" => CountTokens(CountTokens<'a>) -> CountedTokens,
+        "countTokens" => CountTokens(CountTokens<'a>) -> TokenCount,
     }
     Conversation {
         "op" | "ops" => Apply(Apply<'a>) -> Applied,
@@ -104,9 +104,9 @@ requests! {'a;
         "tools" => Tools(Tools) -> ToolList,
         "ask" | "query" => Ask(Ask<'a>) -> Entries,
         "show" => Show(Show) -> Shown,
-        "count" => Count(Count<'a>) -> Counted,
-        "stats" => Stats(Stats) -> Figures,
-        "info" => Info(Info) -> ConversationFigures,
+        "count" => Count(Count<'a>) -> EntryCount,
+        "stats" => Stats(Stats) -> ConversationStats,
+        "info" => Info(Info) -> ConversationSummary,
         "log" | "history" => Log(Log) -> Versions,
         "blame" => Blame(Blame) -> EntryHistory,
         "tokens" => Tokens(Tokens) -> TokenShares,

@@ -20,12 +20,12 @@ pub struct ImportedConversation {
     pub messages: u32,
     /// For a fork: where it was forked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fork_of: Option<ForkOf>,
+    pub fork_of: Option<ForkOrigin>,
 }
 
-/// Where a conversation was forked.
+/// The conversation and the version that a fork started from.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ForkOf {
+pub struct ForkOrigin {
     /// The conversation that it was forked from.
     pub conversation: String,
     /// The version that it was forked at.
@@ -59,7 +59,7 @@ pub fn imported(transcript: &ImportedTranscript) -> Vec<ImportedConversation> {
         id: Some(imported.id.to_string()),
         version: imported.version.0,
         messages: imported.messages,
-        fork_of: imported.fork_of.map(|(of, version)| ForkOf {
+        fork_of: imported.fork_of.map(|(of, version)| ForkOrigin {
             conversation: transcript.conversations[of].name.clone(),
             version: version.0,
         }),

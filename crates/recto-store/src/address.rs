@@ -15,6 +15,7 @@ use crate::Error;
 /// assert!("sqlite://talks.db".parse::<Address>().is_err());
 /// ```
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Address {
     /// In the memory of this process.
     Memory,
@@ -22,6 +23,18 @@ pub enum Address {
     Sqlite(PathBuf),
     /// A PostgreSQL server. The text may contain a password, so it is never printed.
     Postgres(String),
+}
+
+impl Address {
+    /// The kind of store: `memory`, `sqlite` or `postgres`. It is also the name of the Cargo feature, except
+    /// for `memory`, which has none.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Address::Memory => "memory",
+            Address::Sqlite(_) => "sqlite",
+            Address::Postgres(_) => "postgres",
+        }
+    }
 }
 
 impl FromStr for Address {

@@ -35,7 +35,7 @@ pub struct DamagedConversation {
 /// The result of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct BackedUp {
+pub struct BackupReport {
     /// Descriptions of the damage in the store. A backup of a SQLite file contains the damaged rows as
     /// they are; other backups lack the conversations with damaged rows.
     pub damage: Vec<String>,
@@ -44,7 +44,7 @@ pub struct BackedUp {
 /// The result of a restoration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Restored {
+pub struct RestoreReport {
     /// The number of restored conversations.
     pub conversations: usize,
     /// The number of their log entries.
@@ -96,7 +96,7 @@ impl Recto {
         &self,
         path: impl AsRef<Path>,
         progress: ProgressFn<'_>,
-    ) -> Result<BackedUp, Error> {
+    ) -> Result<BackupReport, Error> {
         let span = tracing::info_span!("backup");
         self.backup_to(path.as_ref(), true, progress).instrument(span).await
     }
@@ -106,7 +106,7 @@ impl Recto {
         path: &Path,
         keeps_going: bool,
         progress: ProgressFn<'_>,
-    ) -> Result<BackedUp, Error> {
+    ) -> Result<BackupReport, Error> {
         if path.exists() {
             Partial::remove_leftover(path);
             return Err(failure("making a backup", "there is a file of that name"));
@@ -119,7 +119,7 @@ impl Recto {
             }
         }
         if self.shared.store.copy_to(path).await? {
-            return Ok(BackedUp { damage });
+            return Ok(BackupReport { damage });
         }
         let options =
             recto_store::SqliteOptions { search: self.shared.is_searched, ..Default::default() };
@@ -139,7 +139,7 @@ impl Recto {
         // Closing the store moves everything from its journal into the file.
         drop(copy);
         partial.finish(path)?;
-        Ok(BackedUp { damage })
+        Ok(BackupReport { damage })
     }
 
     /// Copies the conversations of a backup into this store, with their names and tenants. Each is
@@ -149,7 +149,7 @@ impl Recto {
     /// conversation under another name. A name that is not allowed any more is replaced, and the result
     /// says by which. Conversations that an earlier, interrupted restoration has copied
     /// are skipped, so repeating the call completes it.
-    pub async fn restore(&self, path: impl AsRef<Path>) -> Result<Restored, Error> {
+    pub async fn restore(&self, path: impl AsRef<Path>) -> Result<RestoreReport, Error> {
         self.restore_with_progress(path, &mut |_| {}).await
     }
 
@@ -158,12 +158,16 @@ impl Recto {
         &self,
         path: impl AsRef<Path>,
         progress: ProgressFn<'_>,
-    ) -> Result<Restored, Error> {
+    ) -> Result<RestoreReport, Error> {
         let span = tracing::info_span!("restore");
         self.restore_from(path.as_ref(), progress).instrument(span).await
     }
 
-    async fn restore_from(&self, path: &Path, progress: ProgressFn<'_>) -> Result<Restored, Error> {
+    async fn restore_from(
+        &self,
+        path: &Path,
+        progress: ProgressFn<'_>,
+    ) -> Result<RestoreReport, Error> {
         if !path.exists() {
             return Err(failure("reading a backup", "there is no such file"));
         }
@@ -313,7 +317,7 @@ struct Copying<'a> {
     done: BTreeSet<ConversationId>,
     /// Damaged conversations, which are not copied.
     skipped: BTreeSet<ConversationId>,
-    restored: Restored,
+    restored: RestoreReport,
 }
 
 impl<'a> Copying<'a> {

@@ -33,10 +33,10 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::temporary::HeldScope;
 #[cfg(feature = "sqlite")]
-use crate::{BackedUp, Restored};
+use crate::{BackupReport, RestoreReport};
 use crate::{
-    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Policy, Preview, Progress,
-    ProgressFn, Pruned, Receipt, Report, Salvaged, Temporary, WriteOptions,
+    ConversationInfo, Entry, ErasedMessage, Error, FoundMessage, Keep, Options, Policy, Preview,
+    Progress, ProgressFn, PruneReport, SalvageReport, Temporary, VerifyReport, WriteOptions,
 };
 #[cfg(feature = "format")]
 use crate::{ImportOptions, ImportedTranscript};
@@ -174,12 +174,12 @@ blocking! {
         fn remove(name: &str) -> ();
         fn remove_if(name: &str, expected_version: impl Into<Option<Version>>) -> ();
         fn clean() -> ();
-        fn salvage(name: &str, to: &str) -> Salvaged;
+        fn salvage(name: &str, to: &str) -> SalvageReport;
         fn check() -> Vec<String>;
         fn verify_all(
             progress: &mut (dyn FnMut(&str, Progress) + Send)
-        ) -> Vec<(String, Report)>;
-        fn verify_named(name: &str, progress: ProgressFn<'_>) -> Report;
+        ) -> Vec<(String, VerifyReport)>;
+        fn verify_named(name: &str, progress: ProgressFn<'_>) -> VerifyReport;
         fn search(text: &str, limit: usize) -> Vec<FoundMessage>;
         fn search_without_index(text: &str, limit: usize) -> Vec<FoundMessage>;
         #[cfg(feature = "format")]
@@ -195,11 +195,11 @@ blocking! {
         #[cfg(feature = "sqlite")]
         fn backup_with_progress(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> ();
         #[cfg(feature = "sqlite")]
-        fn backup_damaged(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> BackedUp;
+        fn backup_damaged(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> BackupReport;
         #[cfg(feature = "sqlite")]
-        fn restore(path: impl AsRef<Path>) -> Restored;
+        fn restore(path: impl AsRef<Path>) -> RestoreReport;
         #[cfg(feature = "sqlite")]
-        fn restore_with_progress(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> Restored;
+        fn restore_with_progress(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> RestoreReport;
     }
 }
 
@@ -292,14 +292,14 @@ blocking! {
         fn state_at(version: Version) -> ArrayState;
         fn end_expired_scopes() -> usize;
         fn end_all_scopes() -> usize;
-        fn prune(keep: &Keep) -> Pruned;
-        fn prune_if(keep: &Keep, expected_version: impl Into<Option<Version>>) -> Pruned;
-        fn preview_prune(keep: &Keep) -> Pruned;
-        fn preview_prune_if(keep: &Keep, expected_version: impl Into<Option<Version>>) -> Pruned;
-        fn erase(index: LogIndex) -> Receipt;
-        fn erase_if(index: LogIndex, expected_version: impl Into<Option<Version>>) -> Receipt;
-        fn verify() -> Report;
-        fn verify_with_progress(progress: ProgressFn<'_>) -> Report;
+        fn prune(keep: &Keep) -> PruneReport;
+        fn prune_if(keep: &Keep, expected_version: impl Into<Option<Version>>) -> PruneReport;
+        fn preview_prune(keep: &Keep) -> PruneReport;
+        fn preview_prune_if(keep: &Keep, expected_version: impl Into<Option<Version>>) -> PruneReport;
+        fn erase(index: LogIndex) -> ErasedMessage;
+        fn erase_if(index: LogIndex, expected_version: impl Into<Option<Version>>) -> ErasedMessage;
+        fn verify() -> VerifyReport;
+        fn verify_with_progress(progress: ProgressFn<'_>) -> VerifyReport;
     }
 }
 

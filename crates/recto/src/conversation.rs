@@ -106,14 +106,14 @@ impl Conversation {
 
     /// The entries that were visible at a version, in order.
     pub async fn messages_at(&self, version: Version) -> Result<Vec<Entry>, Error> {
-        let moment = recto_core::Moment::Version(version);
-        self.query(&Query { moment, ..Query::default() }).await
+        let at = recto_core::QueryAt::Version(version);
+        self.query(&Query { at, ..Query::default() }).await
     }
 
     /// The entries that a query selects.
     pub async fn query(&self, query: &Query) -> Result<Vec<Entry>, Error> {
-        let mut reading = match query.moment {
-            recto_core::Moment::Version(version) => self.reading_at(version).await?,
+        let mut reading = match query.at {
+            recto_core::QueryAt::Version(version) => self.reading_at(version).await?,
             _ => self.reading().await?,
         };
         let loaded = &mut *reading;

@@ -12,7 +12,7 @@ use crate::{Conversation, Error};
 /// The result of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Receipt {
+pub struct ErasedMessage {
     /// The erased entry.
     pub index: LogIndex,
     /// The SHA-256 of the original message. It stays in the chain of hashes, so the chain stays valid,
@@ -37,7 +37,7 @@ impl Conversation {
     /// Refused with `storage` if unpacked rows of the conversation are damaged, because they may contain the
     /// message: [salvage](crate::Recto::salvage) the conversation, erase in the copy, and
     /// [remove](crate::Recto::remove) the damaged one.
-    pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
+    pub async fn erase(&self, index: LogIndex) -> Result<ErasedMessage, Error> {
         self.erase_if(index, None).await
     }
 
@@ -47,7 +47,7 @@ impl Conversation {
         &self,
         index: LogIndex,
         expected_version: impl Into<Option<Version>>,
-    ) -> Result<Receipt, Error> {
+    ) -> Result<ErasedMessage, Error> {
         let span = tracing::info_span!("erase", conversation = %self.id, index = index.0);
         let erased = self.erase_at(index, expected_version.into()).instrument(span).await;
         erased.map_err(advise_salvage)
@@ -57,7 +57,7 @@ impl Conversation {
         &self,
         index: LogIndex,
         expected_version: Option<Version>,
-    ) -> Result<Receipt, Error> {
+    ) -> Result<ErasedMessage, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
         let (receipt, done) = loop {
@@ -124,7 +124,11 @@ fn advise_salvage(error: Error) -> Error {
 }
 
 /// Replaces a message by a placeholder, unless it is one already.
-pub(crate) fn overwrite(index: LogIndex, entry: &mut Entry, placeholder: &Message) -> Receipt {
+pub(crate) fn overwrite(
+    index: LogIndex,
+    entry: &mut Entry,
+    placeholder: &Message,
+) -> ErasedMessage {
     let was_gone = entry.meta.gone.is_some();
     let hash = entry.body_hash();
     let bytes = if was_gone { 0 } else { entry.body.len() };
@@ -132,5 +136,5 @@ pub(crate) fn overwrite(index: LogIndex, entry: &mut Entry, placeholder: &Messag
         entry.meta.gone = Some(hash);
         entry.body = placeholder.json().to_owned();
     }
-    Receipt { index, hash, bytes, was_gone }
+    ErasedMessage { index, hash, bytes, was_gone }
 }

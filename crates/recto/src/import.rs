@@ -21,7 +21,7 @@ use recto_format::{EnvelopeInfo, Format, Input, Sink, Step, TranscriptWarning};
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
-pub use self::steps::{Import, Imported, Naming};
+pub use self::steps::{Import, ImportName, Imported};
 use crate::{Error, Recto};
 
 /// The number of steps that the reading thread may be ahead.
@@ -36,7 +36,7 @@ pub struct ImportOptions {
     /// Limits of reading. Default: [`recto_format::ImportOptions::default`].
     pub reading: recto_format::ImportOptions,
     /// The names of the conversations.
-    pub naming: Naming,
+    pub naming: ImportName,
     /// The settings of the conversations. They must not have tools: set tools after the import.
     pub settings: Settings,
     /// Cancels the import.
@@ -45,7 +45,7 @@ pub struct ImportOptions {
 
 impl ImportOptions {
     /// Options with names and settings.
-    pub fn new(naming: Naming, settings: Settings) -> ImportOptions {
+    pub fn new(naming: ImportName, settings: Settings) -> ImportOptions {
         let reading = recto_format::ImportOptions::default();
         ImportOptions { format: None, reading, naming, settings, cancel: CancelFlag::default() }
     }
@@ -55,7 +55,7 @@ impl ImportOptions {
 impl Default for ImportOptions {
     /// Names from the transcript, else "imported"; default settings.
     fn default() -> ImportOptions {
-        let naming = Naming::AsTitled { otherwise: "imported".to_owned() };
+        let naming = ImportName::FromTitle { default: "imported".to_owned() };
         ImportOptions::new(naming, Settings::default())
     }
 }
@@ -98,11 +98,11 @@ impl Recto {
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// use recto::{Approx, ImportOptions, Naming, Recto, Settings};
+    /// use recto::{Approx, ImportOptions, ImportName, Recto, Settings};
     ///
     /// let transcript = r#"[{"role":"user","content":"2 + 2?"},{"role":"assistant","content":"4"}]"#;
     /// let recto = Recto::open("memory:").await?;
-    /// let naming = Naming::Exactly("sums".into());
+    /// let naming = ImportName::Exactly("sums".into());
     /// let options = ImportOptions::new(naming, Settings::counting_with(Approx));
     /// let imported = recto.import(transcript.to_owned().into_bytes(), options).await?;
     /// assert_eq!(imported.format.name(), "openai-chat");

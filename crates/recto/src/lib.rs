@@ -122,8 +122,8 @@ pub use recto_core::Error as EngineError;
 pub use recto_core::{
     Append, Approx, Arrange, ArrayState, BatchEnd, BatchIndex, BatchSnapshot, BatchStart, Blame,
     Carry, Clear, Code, Compress, Counter, Delete, Diff, Effect, Entries, Filter, Fit, Insert,
-    Limits, LogIndex, Mark, MarkMap, Message, Moment, Note, Operation, OperationKind, Outcome,
-    PINNED, Pick, Portion, Position, Query, Redo, Replace, ReplaceEntries, Request, Restore, Role,
+    Limits, LogIndex, Mark, MarkMap, Message, Note, Operation, OperationKind, Outcome, PINNED,
+    Pick, Portion, Position, Query, QueryAt, Redo, Replace, ReplaceEntries, Request, Restore, Role,
     RoleSet, Rollback, SavedSettings, Scope, Settings, SharedPrefix, Stats, Step, Timestamp, Tool,
     ToolCall, Truncate, TypeIndices, Undo, Unmark, Version, VersionInfo, View, Warning,
     WarningCode,
@@ -133,22 +133,24 @@ pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant,
 
 pub use self::apply::{Preview, WriteOptions};
 #[cfg(feature = "sqlite")]
-pub use self::backup::{BackedUp, DamagedConversation, RenamedConversation, Restored};
+pub use self::backup::{BackupReport, DamagedConversation, RenamedConversation, RestoreReport};
 pub use self::clock::Clock;
 pub use self::conversation::{Conversation, Entry};
-pub use self::erase::Receipt;
+pub use self::erase::ErasedMessage;
 pub use self::error::Error;
 #[cfg(feature = "format")]
-pub use self::import::{CancelFlag, Import, ImportOptions, Imported, ImportedTranscript, Naming};
+pub use self::import::{
+    CancelFlag, Import, ImportName, ImportOptions, Imported, ImportedTranscript,
+};
 pub use self::name::check_name;
 pub use self::policy::{Compression, Policy};
 pub use self::progress::{Progress, ProgressFn};
-pub use self::prune::{Keep, Pruned};
+pub use self::prune::{Keep, PruneReport};
 pub use self::recto::{ConversationInfo, Options, Recto};
-pub use self::salvage::Salvaged;
+pub use self::salvage::SalvageReport;
 pub use self::search::FoundMessage;
 pub use self::temporary::Temporary;
-pub use self::verify::Report;
+pub use self::verify::VerifyReport;
 
 /// The examples of the README, as tests.
 #[cfg(all(doctest, feature = "bpe", feature = "sqlite", feature = "format"))]

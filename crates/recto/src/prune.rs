@@ -29,7 +29,7 @@ pub struct Keep {
 /// The result of a prune.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Pruned {
+pub struct PruneReport {
     /// The entries whose messages were overwritten.
     pub entries: Vec<LogIndex>,
     /// The number of overwritten bytes.
@@ -63,7 +63,7 @@ impl Conversation {
     /// A version shows the messages that are visible in it. A mark does not keep a hidden message, whatever
     /// its label is. Messages that belong to the conversation that this one was forked from are not
     /// overwritten, nor are messages that any version of a fork shows.
-    pub async fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
+    pub async fn prune(&self, keep: &Keep) -> Result<PruneReport, Error> {
         self.prune_if(keep, None).await
     }
 
@@ -73,7 +73,7 @@ impl Conversation {
         &self,
         keep: &Keep,
         expected_version: impl Into<Option<Version>>,
-    ) -> Result<Pruned, Error> {
+    ) -> Result<PruneReport, Error> {
         let span = tracing::info_span!("prune", conversation = %self.id);
         self.prune_at(keep, expected_version.into()).instrument(span).await
     }
@@ -82,7 +82,7 @@ impl Conversation {
         &self,
         keep: &Keep,
         expected_version: Option<Version>,
-    ) -> Result<Pruned, Error> {
+    ) -> Result<PruneReport, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
         let pruned = loop {
@@ -110,7 +110,7 @@ impl Conversation {
     }
 
     /// What [`prune`](Self::prune) would overwrite. Nothing is changed.
-    pub async fn preview_prune(&self, keep: &Keep) -> Result<Pruned, Error> {
+    pub async fn preview_prune(&self, keep: &Keep) -> Result<PruneReport, Error> {
         self.preview_prune_if(keep, None).await
     }
 
@@ -120,7 +120,7 @@ impl Conversation {
         &self,
         keep: &Keep,
         expected_version: impl Into<Option<Version>>,
-    ) -> Result<Pruned, Error> {
+    ) -> Result<PruneReport, Error> {
         let mut loaded = self.reading().await?;
         check_expected(&loaded, expected_version.into())?;
         Ok(self.prunable(&mut loaded, keep).await?.0)
@@ -131,7 +131,7 @@ impl Conversation {
         &self,
         loaded: &mut LoadedConversation,
         keep: &Keep,
-    ) -> Result<(Pruned, Rewrite), Error> {
+    ) -> Result<(PruneReport, Rewrite), Error> {
         if *keep == Keep::default() {
             let reason = "a prune must say what to keep: batches, a time or versions";
             let field = Some("keep".to_owned());
@@ -142,7 +142,7 @@ impl Conversation {
         let known_forks = forks.iter().map(|fork| fork.id).collect();
         let shown = self.shown(loaded, &kept, forks).await?;
         let (entries, bytes, rewrite) = without_hidden(loaded, &shown, known_forks).await?;
-        Ok((Pruned { entries, bytes, kept_versions: kept.len() as u32 }, rewrite))
+        Ok((PruneReport { entries, bytes, kept_versions: kept.len() as u32 }, rewrite))
     }
 
     /// The entries of this conversation that a kept version or any version of a fork shows. Each row of a

@@ -140,12 +140,7 @@ impl Recto {
     pub async fn open_with(address: &str, options: Options) -> Result<Recto, Error> {
         let address: Address = address.parse()?;
         // The address may contain a password: only the kind of store is logged.
-        let kind = match &address {
-            Address::Memory => "memory",
-            Address::Sqlite(_) => "sqlite",
-            Address::Postgres(_) => "postgres",
-        };
-        let span = tracing::info_span!("open", store = kind);
+        let span = tracing::info_span!("open", store = address.kind());
         let store = open_store(&address, &options).instrument(span).await?;
         Ok(Self::with_store(store, options))
     }
@@ -382,15 +377,12 @@ async fn open_store(address: &Address, options: &Options) -> Result<Arc<dyn Stor
                 recto_store::SqliteOptions { search: options.search, ..Default::default() };
             Ok(Arc::new(recto_store::SqliteStore::open(path, options).await?))
         }
-        #[cfg(not(feature = "sqlite"))]
-        Address::Sqlite(_) => Err(recto_store::Error::NotBuilt { store: "sqlite" }.into()),
         #[cfg(feature = "postgres")]
         Address::Postgres(address) => {
             let options =
                 recto_store::PostgresOptions { search: options.search, ..Default::default() };
             Ok(Arc::new(recto_store::PostgresStore::open(address, options).await?))
         }
-        #[cfg(not(feature = "postgres"))]
-        Address::Postgres(_) => Err(recto_store::Error::NotBuilt { store: "postgres" }.into()),
+        other => Err(recto_store::Error::NotBuilt { store: other.kind() }.into()),
     }
 }

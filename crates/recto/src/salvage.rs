@@ -15,7 +15,7 @@ use crate::{Error, Recto};
 /// The result of a salvage.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Salvaged {
+pub struct SalvageReport {
     /// The id of the new conversation.
     pub id: ConversationId,
     /// The number of messages in the new conversation.
@@ -39,12 +39,12 @@ impl Recto {
     /// messages byte for byte and in order, and the view of the newest version that can be read. The new
     /// conversation has no versions of the damaged one, no marks and no tools. The damaged one stays as
     /// it is.
-    pub async fn salvage(&self, name: &str, to: &str) -> Result<Salvaged, Error> {
+    pub async fn salvage(&self, name: &str, to: &str) -> Result<SalvageReport, Error> {
         let span = tracing::info_span!("salvage");
         self.salvage_to(name, to).instrument(span).await
     }
 
-    async fn salvage_to(&self, name: &str, to: &str) -> Result<Salvaged, Error> {
+    async fn salvage_to(&self, name: &str, to: &str) -> Result<SalvageReport, Error> {
         let source = self.salvageable(name).await?;
         let mut faults = source.faults;
         let reader = &source.reader;
@@ -88,7 +88,7 @@ impl Recto {
         let view_of = view.map(|(version, _)| version);
         let messages = numbers.len();
         let id = conversation.id();
-        Ok(Salvaged { id, messages, missing_messages, view_of, missing_versions, faults })
+        Ok(SalvageReport { id, messages, missing_messages, view_of, missing_versions, faults })
     }
 
     /// The rows to read, as far as the conversation row says.

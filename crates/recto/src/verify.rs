@@ -16,7 +16,7 @@ use crate::{Conversation, Error, Progress, ProgressFn, Recto};
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct VerifyReport {
     /// The number of versions.
     pub versions: u32,
     /// The number of log entries.
@@ -29,12 +29,12 @@ pub struct Report {
     pub faults: Vec<String>,
 }
 
-impl Report {
+impl VerifyReport {
     /// The report about a conversation that cannot be opened.
-    fn of_damage(damage: &Error) -> Report {
+    fn of_damage(damage: &Error) -> VerifyReport {
         let (versions, entries, erased) = (0, 0, 0);
         let faults = vec![damage.to_string()];
-        Report { versions, entries, erased, link: Link([0; 32]), faults }
+        VerifyReport { versions, entries, erased, link: Link([0; 32]), faults }
     }
 
     /// Whether no fault was found.
@@ -49,7 +49,7 @@ impl Recto {
     pub async fn verify_all(
         &self,
         progress: &mut (dyn FnMut(&str, Progress) + Send),
-    ) -> Result<Vec<(String, Report)>, Error> {
+    ) -> Result<Vec<(String, VerifyReport)>, Error> {
         let mut reports = Vec::new();
         let surveyed = self.shared.store.survey().await?;
         let rows = surveyed.iter().filter_map(|found| found.row.as_ref().ok());
@@ -61,7 +61,7 @@ impl Recto {
             let mut of_one = |done| progress(&name, done);
             let report = match found.row {
                 Ok(row) => verification.verify(&self.handle_of(row), &mut of_one).await?,
-                Err(damage) => Report::of_damage(&damage.into()),
+                Err(damage) => VerifyReport::of_damage(&damage.into()),
             };
             reports.push((name, report));
         }
@@ -75,10 +75,10 @@ impl Recto {
         &self,
         name: &str,
         progress: ProgressFn<'_>,
-    ) -> Result<Report, Error> {
+    ) -> Result<VerifyReport, Error> {
         match self.row(name).await {
             Ok(row) => self.handle_of(row).verify_with_progress(progress).await,
-            Err(error) if is_damage(&error) => Ok(Report::of_damage(&error)),
+            Err(error) if is_damage(&error) => Ok(VerifyReport::of_damage(&error)),
             Err(error) => Err(error),
         }
     }
@@ -154,20 +154,23 @@ impl Conversation {
     /// Reads everything that is stored of the conversation, recomputes the chain of hashes, and checks
     /// all versions. It takes as long as reading the whole conversation. Other reads and writes do not
     /// wait for it.
-    pub async fn verify(&self) -> Result<Report, Error> {
+    pub async fn verify(&self) -> Result<VerifyReport, Error> {
         self.verify_with_progress(&mut |_| {}).await
     }
 
     /// [`verify`](Self::verify) with a progress callback that counts versions.
-    pub async fn verify_with_progress(&self, progress: ProgressFn<'_>) -> Result<Report, Error> {
+    pub async fn verify_with_progress(
+        &self,
+        progress: ProgressFn<'_>,
+    ) -> Result<VerifyReport, Error> {
         Verification::default().verify(self, progress).await
     }
 
     /// A report about a conversation that cannot be read to its end.
-    async fn damaged_report(&self, damage: &Error) -> Report {
+    async fn damaged_report(&self, damage: &Error) -> VerifyReport {
         let row = self.recto.row_by_id(self.id).await.ok();
         let head = row.map(|row| row.head);
-        Report {
+        VerifyReport {
             versions: head.map_or(0, |head| head.version.saturating_add(1)),
             entries: head.map_or(0, |head| head.entries),
             erased: 0,
@@ -180,7 +183,7 @@ impl Conversation {
         &self,
         verification: &mut Verification,
         progress: ProgressFn<'_>,
-    ) -> Result<Report, Error> {
+    ) -> Result<VerifyReport, Error> {
         let settings: SavedSettings = serde_json::from_str(&self.creation.settings)
             .map_err(|_| damaged(self.id, "its settings cannot be read"))?;
         let counter = self.recto.shared.counters.named(&settings.counter)?;
@@ -248,7 +251,7 @@ impl Verification {
         &mut self,
         conversation: &Conversation,
         progress: ProgressFn<'_>,
-    ) -> Result<Report, Error> {
+    ) -> Result<VerifyReport, Error> {
         let span = tracing::info_span!("verify", conversation = %conversation.id);
         let report = match conversation.checked(self, progress).instrument(span.clone()).await {
             Err(error) if is_damage(&error) => conversation.damaged_report(&error).await,
@@ -330,8 +333,8 @@ impl Check {
         })
     }
 
-    fn report(&self) -> Report {
-        Report {
+    fn report(&self) -> VerifyReport {
+        VerifyReport {
             versions: self.start + self.own.len() as u32,
             entries: self.entries,
             erased: self.erased,

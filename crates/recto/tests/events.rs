@@ -111,7 +111,7 @@ async fn spans_and_events_contain_no_content_no_keys_and_no_passwords() {
     recto.backup(folder.path().join(format!("backup {SECRET}.db"))).await.unwrap();
     #[cfg(feature = "format")]
     {
-        let naming = recto::Naming::Exactly(format!("import {SECRET}"));
+        let naming = recto::ImportName::Exactly(format!("import {SECRET}"));
         let options = recto::ImportOptions::new(naming, Settings::counting_with(Approx));
         let transcript = format!(r#"[{{"role":"user","content":"{SECRET}"}}]"#);
         recto.import(transcript, options).await.unwrap();

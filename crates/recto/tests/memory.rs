@@ -45,8 +45,8 @@ async fn an_open_conversation_stays_small_however_much_is_written_and_read() {
     assert_small(before, "after all messages were read");
     let newest = conversation.version().await.unwrap();
     for version in (0..newest.0).step_by(23).map(Version) {
-        let moment = recto::Moment::Version(version);
-        conversation.query(&Query { moment, ..Query::default() }).await.unwrap();
+        let at = recto::QueryAt::Version(version);
+        conversation.query(&Query { at, ..Query::default() }).await.unwrap();
     }
     assert_small(before, "after many versions were read");
     assert_eq!(conversation.messages().await.unwrap().len(), 10);

@@ -88,8 +88,8 @@ fn edits(bench: &Bench, table: &mut Table) {
                             conversation.mark_map(Scope::Visible).await.expect("it can be made");
                         }
                         1 => {
-                            let moment = recto::Moment::Batch(BatchIndex(0));
-                            let query = Query { moment, ..Query::default() };
+                            let at = recto::QueryAt::Batch(BatchIndex(0));
+                            let query = Query { at, ..Query::default() };
                             conversation.query(&query).await.expect("it can be read");
                         }
                         // The preview stores nothing, so the next sample has the same path.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use recto::format::{Collected, Container, ExportOptions, Format, Step, export};
-use recto::{Append, ImportOptions, Message, Naming, Settings};
+use recto::{Append, ImportName, ImportOptions, Message, Settings};
 
 use crate::bench::{self, Bench, Search, Times, note};
 use crate::table::{Bar, Row, Table, Unit};
@@ -22,7 +22,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
         let recto = Bench::open(&bench.path("imports.db"), Search::Off).await;
         for number in 0..bench.rounds(SAMPLES) {
             let options = |kind: &str| {
-                let naming = Naming::Exactly(format!("{kind} {number}"));
+                let naming = ImportName::Exactly(format!("{kind} {number}"));
                 ImportOptions::new(naming, Settings::default())
             };
             let clock = Instant::now();

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use recto::{
-    Entry, LogIndex, Message, Moment, Preview, Query, Request, Role, Tool, Version, WriteOptions,
+    Entry, LogIndex, Message, Preview, Query, QueryAt, Request, Role, Tool, Version, WriteOptions,
 };
 use recto_format::CachePlan;
 use tracing::Instrument as _;
@@ -157,8 +157,8 @@ impl Agent {
     /// Loads the newest view with its pins.
     pub(crate) async fn load_view_with_pins(&self) -> Result<ViewToSend, Error> {
         let view = self.load_view().await?;
-        let (mark, moment) = (Some(recto::PINNED.to_owned()), Moment::Version(view.version));
-        let pinned = self.conversation.query(&Query { mark, moment, ..Query::default() }).await?;
+        let (mark, at) = (Some(recto::PINNED.to_owned()), QueryAt::Version(view.version));
+        let pinned = self.conversation.query(&Query { mark, at, ..Query::default() }).await?;
         Ok(ViewToSend { pinned: pinned.into_iter().map(|entry| entry.index).collect(), ..view })
     }
 

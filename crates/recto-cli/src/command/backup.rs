@@ -152,7 +152,7 @@ impl RestoreBackup {
         }
         let restored = restored?;
         let is_sound = restored.damaged.is_empty();
-        context.print(&Restored {
+        context.print(&RestoreReport {
             conversations: restored.conversations,
             messages: restored.entries,
             already_there: restored.already_there,
@@ -220,7 +220,7 @@ impl CommandResult for Copied {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Restored {
+struct RestoreReport {
     conversations: usize,
     messages: u64,
     #[serde(skip_serializing_if = "is_zero")]
@@ -249,7 +249,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-impl CommandResult for Restored {
+impl CommandResult for RestoreReport {
     fn show(&self, page: &mut Page) {
         let conversations = counted(self.conversations as u64, "conversation");
         page.line(format!("{conversations} with {} restored", counted(self.messages, "message")));

@@ -27,7 +27,7 @@ use recto::{
     Entry, LogIndex, Operation, Outcome, Portion, Preview, Request, Step, Tool, Version,
     WriteOptions,
 };
-use recto_service::{Plan, Sent};
+use recto_service::{Plan, ProviderView};
 use serde::Serialize;
 
 use super::info::show_warnings;
@@ -174,8 +174,12 @@ pub(crate) fn preview_change(
             let tools = tools.unwrap_or_else(|| before.tools.clone());
             let mut entries = view_after(&outcome, &before, &added, &named)?;
             entries.retain(|entry| descriptions.binary_search(&entry.index).is_err());
-            let after =
-                Sent { version: outcome.version, entries, tools, edited_before: Vec::new() };
+            let after = ProviderView {
+                version: outcome.version,
+                entries,
+                tools,
+                edited_before: Vec::new(),
+            };
             let counter = session.recto.wait(named.handle.inner().settings())?.counter;
             Some(plan.compare(&before, &after, &counter, context)?)
         }
@@ -193,7 +197,7 @@ const MAX_PLANNED_TOKENS: u64 = 2_000_000;
 /// The entries of the view after a preview.
 fn view_after(
     outcome: &Outcome,
-    before: &Sent,
+    before: &ProviderView,
     added: &[Entry],
     named: &NamedConversation,
 ) -> Result<Vec<Entry>, Failure> {

@@ -1,7 +1,7 @@
 //! `recto fork`: forks a conversation at a version.
 
 use clap::Args;
-use recto_service::{At, Fork as ForkRequest, ForkOf, ForkOptions, Forked};
+use recto_service::{At, Fork as ForkRequest, ForkOptions, ForkOrigin, Forked};
 
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
@@ -45,7 +45,7 @@ impl Fork {
 
 impl CommandResult for Forked {
     fn show(&self, page: &mut Page) {
-        let ForkOf { conversation, version } = &self.from;
+        let ForkOrigin { conversation, version } = &self.from;
         let line = Line::new().styled(STRONG, &self.conversation).text(" is a fork of ");
         page.line(line.styled(STRONG, conversation).text(format!(" at v{version}")));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anstyle::Style;
 use clap::Args;
-use recto::{CancelFlag, ImportOptions, Naming, Progress, Settings};
+use recto::{CancelFlag, ImportName, ImportOptions, Progress, Settings};
 use recto_format::{Format, Input as _, select_messages_of};
 use recto_service::{ImportedConversation, ShownRemark, counter_named, imported};
 use serde::Serialize;
@@ -79,8 +79,8 @@ impl Import {
         }
         let (source, found) = self.find_messages(self.open(context)?)?;
         let naming = match &self.name {
-            Some(name) => Naming::Exactly(name.clone()),
-            None => Naming::AsTitled { otherwise: self.default_name() },
+            Some(name) => ImportName::Exactly(name.clone()),
+            None => ImportName::FromTitle { default: self.default_name() },
         };
         let session = match self.dry_run {
             // A dry run imports into a store in memory.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use recto::Warning;
-use recto_service::{ConversationFigures, Info as InfoRequest, MarkedEntries, True};
+use recto_service::{ConversationSummary, Info as InfoRequest, MarkedEntries, True};
 
 use crate::advice;
 use crate::arguments::ConversationArgument;
@@ -33,9 +33,9 @@ impl Info {
     }
 }
 
-impl CommandResult for ConversationFigures {
+impl CommandResult for ConversationSummary {
     fn show(&self, page: &mut Page) {
-        let ConversationFigures { listed, stats, .. } = self;
+        let ConversationSummary { listed, stats, .. } = self;
         let mut field = |name: &str, value: String| {
             page.line(Line::wrapping().styled(FAINT, format!("{name:<9}")).text(value));
         };

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use clap::Args;
 use recto_format::{Finding, RenderOptions, Rule, Severity, Target};
-use recto_service::{Sent, ShownFinding};
+use recto_service::{ProviderView, ShownFinding};
 use serde::Serialize;
 
 use super::change::ChangeArguments;
@@ -84,7 +84,7 @@ struct Findings {
     findings: Vec<Finding>,
     /// Whether `--fix` would change the view.
     is_fixable: bool,
-    sent: Sent,
+    sent: ProviderView,
 }
 
 impl Serialize for Findings {

@@ -35,7 +35,7 @@ impl Salvage {
         let session = context.session()?;
         let salvage = session.recto.inner().salvage(&self.conversation, &self.to);
         let salvaged = context.wait(&session, salvage)?;
-        context.print(&Salvaged {
+        context.print(&SalvageReport {
             conversation: self.to,
             messages: salvaged.messages,
             missing_messages: salvaged.missing_messages.iter().map(|index| index.0).collect(),
@@ -48,7 +48,7 @@ impl Salvage {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Salvaged {
+struct SalvageReport {
     conversation: String,
     messages: usize,
     missing_messages: Vec<u32>,
@@ -57,7 +57,7 @@ struct Salvaged {
     faults: Vec<String>,
 }
 
-impl CommandResult for Salvaged {
+impl CommandResult for SalvageReport {
     fn show(&self, page: &mut Page) {
         let line = Line::new().text("copied ").text(counted(self.messages as u64, "message"));
         page.line(line.text(" to ").styled(STRONG, &self.conversation));

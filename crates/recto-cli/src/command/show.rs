@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use anstyle::Style;
 use clap::Args;
-use recto::{BatchIndex, Blame, LogIndex, Moment, Pick, Query, Role};
+use recto::{BatchIndex, Blame, LogIndex, Pick, Query, QueryAt, Role};
 use recto_agent::ConversationExt as _;
 use recto_service::{entries_of, with_marks};
 use serde::Serialize;
@@ -103,10 +103,10 @@ pub(crate) struct Select {
 impl Select {
     pub(crate) fn query(&self, pick: Pick, named: &NamedConversation) -> Result<Query, Failure> {
         let given = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
-        let moment = match (self.at, self.batch) {
-            (Some(version), _) => Moment::Version(version.from(named.handle.version()?)?),
-            (None, Some(batch)) => Moment::Batch(BatchIndex(batch)),
-            (None, None) => Moment::Now,
+        let at = match (self.at, self.batch) {
+            (Some(version), _) => QueryAt::Version(version.from(named.handle.version()?)?),
+            (None, Some(batch)) => QueryAt::Batch(BatchIndex(batch)),
+            (None, None) => QueryAt::Now,
         };
         Ok(Query {
             scope: scope(self.all),
@@ -117,7 +117,7 @@ impl Select {
             from: self.since,
             to: self.until,
             pick,
-            moment,
+            at,
         })
     }
 }
@@ -145,8 +145,8 @@ impl Show {
             true => found(&session, &named, &query)?,
             false => listed(&session, &named, &EntryRange::all(&self.entries))?,
         };
-        let version = match query.moment {
-            Moment::Version(version) => version,
+        let version = match query.at {
+            QueryAt::Version(version) => version,
             _ => named.handle.version()?,
         };
         let mut hidden_by = Vec::new();

@@ -1,7 +1,7 @@
 //! `recto snapshot`: shows a batch.
 
 use clap::Args;
-use recto::{BatchIndex, BatchSnapshot, Moment, Query};
+use recto::{BatchIndex, BatchSnapshot, Query, QueryAt};
 use serde::{Serialize, Serializer};
 
 use crate::arguments::ConversationArgument;
@@ -35,7 +35,7 @@ impl Snapshot {
         let named = session.conversation(&self.of.conversation)?;
         let batch = BatchIndex(self.batch);
         let snapshot = named.handle.snapshot(batch)?;
-        let query = Query { moment: Moment::Batch(batch), ..Query::default() };
+        let query = Query { at: QueryAt::Batch(batch), ..Query::default() };
         let entries = super::show::found(&session, &named, &query)?;
         context.print(&Shot { snapshot, entries })
     }

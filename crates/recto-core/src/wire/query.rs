@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use crate::json::{self, Kind};
-use crate::query::{Moment, Pick, Query};
+use crate::query::{Pick, Query, QueryAt};
 use crate::{BatchIndex, Error, RoleSet, Version};
 
 const FIELDS: &[&str] = &[
@@ -56,12 +56,12 @@ impl Query {
             (_, _, Some(count)) => Pick::Last(count),
             _ => Pick::All,
         };
-        let moment = match (body.size("batchIndex")?, body.number("version")?) {
-            (Some(batch), _) => Moment::Batch(BatchIndex(batch)),
+        let at = match (body.size("batchIndex")?, body.number("version")?) {
+            (Some(batch), _) => QueryAt::Batch(BatchIndex(batch)),
             (_, Some(version)) => {
-                Moment::Version(Version(u32::try_from(version).unwrap_or(u32::MAX)))
+                QueryAt::Version(Version(u32::try_from(version).unwrap_or(u32::MAX)))
             }
-            _ => Moment::Now,
+            _ => QueryAt::Now,
         };
         let query = Query {
             scope: body.scope()?,
@@ -72,7 +72,7 @@ impl Query {
             from: time("from")?,
             to: time("to")?,
             pick,
-            moment,
+            at,
         };
         query.check()?;
         Ok(query)

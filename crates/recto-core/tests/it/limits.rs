@@ -11,7 +11,7 @@ mod sizes;
 
 use recto_core::{
     Append, Approx, BatchIndex, BatchStart, Code, Compress, Conversation, Delete, Error, Fit,
-    Limits, LogIndex, Mark, Message, Moment, Operation, PINNED, Pick, Position, Query, Redo,
+    Limits, LogIndex, Mark, Message, Operation, PINNED, Pick, Position, Query, QueryAt, Redo,
     Request, Restore, Role, RoleSet, Rollback, Settings, Tool, Truncate, Undo, Unmark, Version,
     WarningCode,
 };

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::InField as _;
 use crate::values::Provider;
-use crate::{At, Error, Perform, Plan, PlanFor, Sent, Service, schema};
+use crate::{At, Error, Perform, Plan, PlanOptions, ProviderView, Service, schema};
 
 /// Computes the prompt-cache cost of an edit.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -63,15 +63,15 @@ impl Perform for CachePlan<'_> {
     async fn perform(self, service: &Service) -> Result<PlannedEdit, Error> {
         let CachePlanOptions { from, to, target, model, prices, turns } = self.cache_plan;
         let prices = prices.map(|table| PriceTable::from_json(table.get())).transpose()?;
-        let plan = PlanFor { target: target.map(|target| target.0), model, prices };
+        let plan = PlanOptions { target: target.map(|target| target.0), model, prices };
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
         let to = match to {
             Some(At(version)) => version,
             None => handle.version().await?,
         };
-        let before = Sent::at(handle, from.0).await.in_field("cachePlan.from")?;
-        let after = Sent::at(handle, to).await.in_field("cachePlan.to")?;
+        let before = ProviderView::at(handle, from.0).await.in_field("cachePlan.from")?;
+        let after = ProviderView::at(handle, to).await.in_field("cachePlan.to")?;
         let plan = plan.compare(&before, &after, &handle.settings().await?.counter)?;
         Ok(PlannedEdit {
             conversation: conversation.name,

@@ -25,18 +25,18 @@ pub struct Count<'a> {
 /// The number of entries.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Counted {
+pub struct EntryCount {
     /// The number of entries.
     pub count: usize,
 }
 
 impl Perform for Count<'_> {
-    type Response = Counted;
+    type Response = EntryCount;
 
-    async fn perform(self, service: &Service) -> Result<Counted, Error> {
+    async fn perform(self, service: &Service) -> Result<EntryCount, Error> {
         check_names(self.count, "")?;
         let query = Query::from_json(self.count.get())?;
         let conversation = service.conversation(&self.conversation).await?;
-        Ok(Counted { count: conversation.handle.count(&query).await? })
+        Ok(EntryCount { count: conversation.handle.count(&query).await? })
     }
 }

@@ -1,6 +1,6 @@
 //! `{"conversation": NAME, "erase": [INDEX, …]}`
 
-use recto::{LogIndex, Receipt};
+use recto::{ErasedMessage, LogIndex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,9 +66,9 @@ pub struct ErasedEntry {
     pub hash: String,
 }
 
-impl From<Receipt> for ErasedEntry {
-    fn from(receipt: Receipt) -> ErasedEntry {
-        let Receipt { index, hash, bytes, was_gone, .. } = receipt;
+impl From<ErasedMessage> for ErasedEntry {
+    fn from(receipt: ErasedMessage) -> ErasedEntry {
+        let ErasedMessage { index, hash, bytes, was_gone, .. } = receipt;
         ErasedEntry { index, bytes, was_gone, hash: hexadecimal(&hash) }
     }
 }

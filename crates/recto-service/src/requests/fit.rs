@@ -123,7 +123,7 @@ pub struct ListRepair {
 
 /// The tokens of messages.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct CountedTokens {
+pub struct TokenCount {
     /// The tokens of all messages together.
     pub tokens: u64,
     /// The tokens of each message.
@@ -171,10 +171,10 @@ impl RepairList<'_> {
 
 impl CountTokens<'_> {
     /// Performs the request. It needs no store.
-    pub fn compute(self) -> Result<CountedTokens, Error> {
+    pub fn compute(self) -> Result<TokenCount, Error> {
         let list = read(&self.count_tokens, "countTokens", self.format, self.counter.as_deref())?;
         let each = list.tokens_of_each();
-        Ok(CountedTokens { tokens: each.iter().sum(), each })
+        Ok(TokenCount { tokens: each.iter().sum(), each })
     }
 }
 
@@ -195,9 +195,9 @@ impl Perform for RepairList<'_> {
 }
 
 impl Perform for CountTokens<'_> {
-    type Response = CountedTokens;
+    type Response = TokenCount;
 
-    async fn perform(self, _: &Service) -> Result<CountedTokens, Error> {
+    async fn perform(self, _: &Service) -> Result<TokenCount, Error> {
         self.compute()
     }
 }

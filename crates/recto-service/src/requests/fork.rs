@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ArrayState;
 use super::state::state_after;
 use crate::error::InField as _;
-use crate::{At, Error, ForkOf, Include, NamedConversation, Perform, Service};
+use crate::{At, Error, ForkOrigin, Include, NamedConversation, Perform, Service};
 
 /// Forks a conversation at a version, without copying messages.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ pub struct Forked {
     /// Its id.
     pub id: String,
     /// Where it was forked.
-    pub from: ForkOf,
+    pub from: ForkOrigin,
     /// The state of the fork, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ArrayState>,
@@ -63,7 +63,7 @@ impl Perform for Fork {
         let fork = NamedConversation { name, handle };
         let state = state_after(&self.include, &fork, Some(at)).await?;
         let id = fork.handle.id().to_string();
-        let from = ForkOf { conversation: from.name, version: at.0 };
+        let from = ForkOrigin { conversation: from.name, version: at.0 };
         Ok(Forked { conversation: fork.name, id, from, state })
     }
 }

@@ -1,6 +1,6 @@
 //! `{"import": NAME, "format": FORMAT, "data": …, "settings": {…}}`
 
-use recto::{ImportOptions, Naming, Policy, Version};
+use recto::{ImportName, ImportOptions, Policy, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ impl Perform for Import<'_> {
             true => crate::read::read(self.data.get())?,
             false => self.data.get().to_owned(),
         };
-        let (recto, naming) = (service.recto(), Naming::Exactly(self.import));
+        let (recto, naming) = (service.recto(), ImportName::Exactly(self.import));
         let format = self.format.map(|format| format.0);
         let options = ImportOptions { format, ..ImportOptions::new(naming, settings) };
         let transcript = recto.import(data, options).await?;

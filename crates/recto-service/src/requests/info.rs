@@ -20,7 +20,7 @@ pub struct Info {
 /// The figures, tools, marks and warnings of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ConversationFigures {
+pub struct ConversationSummary {
     /// The fields of `list`.
     #[serde(flatten)]
     pub listed: ListedConversation,
@@ -42,12 +42,12 @@ pub struct ConversationFigures {
 }
 
 impl Perform for Info {
-    type Response = ConversationFigures;
+    type Response = ConversationSummary;
 
-    async fn perform(self, service: &Service) -> Result<ConversationFigures, Error> {
+    async fn perform(self, service: &Service) -> Result<ConversationSummary, Error> {
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
-        Ok(ConversationFigures {
+        Ok(ConversationSummary {
             listed: service.recto().info(&conversation.name).await?.into(),
             stats: handle.stats().await?,
             counter: handle.settings().await?.counter,

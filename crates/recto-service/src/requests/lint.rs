@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::InField as _;
 use crate::values::Provider;
-use crate::{At, Error, Perform, Sent, Service, ShownFinding};
+use crate::{At, Error, Perform, ProviderView, Service, ShownFinding};
 
 /// Finds content of the view that a provider would reject.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ impl Perform for Lint {
             Some(At(version)) => version,
             None => conversation.handle.version().await?,
         };
-        let sent = Sent::at(&conversation.handle, version).await.in_field("at")?;
+        let sent = ProviderView::at(&conversation.handle, version).await.in_field("at")?;
         let findings = sent.lint(self.lint.0, self.model.as_deref());
         Ok(Findings { findings: sent.findings(&findings) })
     }

@@ -52,15 +52,15 @@ pub struct ListedConversation {
     pub updated: i64,
     /// Where it was forked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub forked_from: Option<ForkedFrom>,
+    pub forked_from: Option<ForkOriginById>,
     /// The newest hash of the chain of its versions.
     pub link: String,
 }
 
-/// Where a conversation was forked.
+/// The conversation and the version that a fork started from.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ForkedFrom {
+pub struct ForkOriginById {
     /// The id of the conversation that it was forked from.
     pub id: String,
     /// The version that it was forked at.
@@ -78,7 +78,7 @@ impl From<ConversationInfo> for ListedConversation {
             updated: info.updated,
             forked_from: info
                 .forked_from
-                .map(|(id, version)| ForkedFrom { id: id.to_string(), version: version.0 }),
+                .map(|(id, version)| ForkOriginById { id: id.to_string(), version: version.0 }),
             link: super::verify::hexadecimal(&info.link.0),
         }
     }

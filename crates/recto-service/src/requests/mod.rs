@@ -41,19 +41,19 @@ pub use self::ask::{Ask, Entries};
 pub use self::blame::{Blame, EntryHistory};
 pub use self::cache_plan::{CachePlan, CachePlanOptions, PlannedEdit};
 pub use self::calls::{CallList, Calls, CallsOptions, ModelTokens};
-pub use self::count::{Count, Counted};
+pub use self::count::{Count, EntryCount};
 pub use self::create::{Create, Created};
 pub use self::diff::{Diff, DiffOptions, Difference};
 pub use self::erase::{Erase, Erased, ErasedEntry};
 pub use self::export::{Export, ExportOptions, Exported};
 pub use self::fit::{
-    CountTokens, CountedTokens, FitList, FittedList, FittedMessage, ListRepair, RepairList,
+    CountTokens, FitList, FittedList, FittedMessage, ListRepair, RepairList, TokenCount,
 };
 pub use self::fork::{Fork, ForkOptions, Forked};
 pub use self::import::{Import, Imported};
-pub use self::info::{ConversationFigures, Info};
+pub use self::info::{ConversationSummary, Info};
 pub use self::lint::{Findings, Lint};
-pub use self::list::{Conversations, ForkedFrom, List, ListOptions, ListedConversation};
+pub use self::list::{Conversations, ForkOriginById, List, ListOptions, ListedConversation};
 pub use self::log::{ListedVersion, Log, LogOptions, Versions};
 pub use self::mark_map::{ExportedMarkMap, MarkMap, MarkMapOptions};
 pub use self::marks::{MarkList, Marks};
@@ -64,10 +64,10 @@ pub use self::render::{Render, Rendered};
 pub use self::search::{Search, SearchHit, SearchResults};
 pub use self::set_tools::SetTools;
 pub use self::settings::{ConversationSettings, Settings};
-pub use self::show::{Show, Shown, Which};
+pub use self::show::{EntrySelection, Show, Shown};
 pub use self::snapshot::{BatchSnapshot, Snapshot};
 pub use self::state::{ArrayState, State};
-pub use self::stats::{Figures, Stats};
+pub use self::stats::{ConversationStats, Stats};
 pub use self::timeline::{Timeline, TimelineEvent, TimelinePoint, TokensOverTime};
 pub use self::token_check::{CheckedTokens, TokenCheck};
 pub use self::tokens::{TokenShare, TokenShares, Tokens, TokensOptions};

@@ -98,7 +98,7 @@ impl Perform for Prune {
         };
         let pruned = pruned.in_field(field)?;
         let state = state_after(&self.include, &conversation, None).await?;
-        let recto::Pruned { entries, bytes, kept_versions, .. } = pruned;
+        let recto::PruneReport { entries, bytes, kept_versions, .. } = pruned;
         let conversation = conversation.name;
         Ok(Pruned { conversation, dry_run, entries, bytes, kept_versions, state })
     }

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::InField as _;
-use crate::sent::RenderWarning;
+use crate::provider_view::RenderWarning;
 use crate::values::Provider;
-use crate::{At, Error, Fields, Perform, Sent, Service, ShownFinding, render_warnings, schema};
+use crate::{
+    At, Error, Fields, Perform, ProviderView, Service, ShownFinding, render_warnings, schema,
+};
 
 /// Renders the view as a request to a provider, with repairs.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -57,7 +59,7 @@ impl Perform for Render<'_> {
             Some(at) => at.0,
             None => handle.version().await?,
         };
-        let sent = Sent::at(handle, version).await.in_field("at")?;
+        let sent = ProviderView::at(handle, version).await.in_field("at")?;
         let rendered = sent.render(self.render.0, self.model.as_deref(), &fields)?;
         let warnings = render_warnings(&handle.warnings_at(version).await?, &rendered);
         let repairs = sent.findings(&rendered.findings);

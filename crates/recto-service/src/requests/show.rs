@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-use recto::{LogIndex, Moment, Position, Query, Version};
+use recto::{LogIndex, Position, Query, QueryAt, Version};
 use schemars::JsonSchema;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -22,14 +22,14 @@ pub struct Show {
     /// The conversation: its whole name, or its id.
     pub conversation: String,
     /// `true` for the view, or a list of log indices.
-    pub show: Which,
+    pub show: EntrySelection,
     /// The version to read. Default: the newest. Positions and marks are those of that version.
     pub at: Option<At>,
 }
 
 /// The entries to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Which {
+pub enum EntrySelection {
     /// `true`: the view.
     #[default]
     View,
@@ -37,34 +37,37 @@ pub enum Which {
     Entries(Vec<u64>),
 }
 
-impl<'de> Deserialize<'de> for Which {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Which, D::Error> {
+impl<'de> Deserialize<'de> for EntrySelection {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<EntrySelection, D::Error> {
         struct TrueOrList;
         impl<'de> de::Visitor<'de> for TrueOrList {
-            type Value = Which;
+            type Value = EntrySelection;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("true for the view, or a list of log indices")
             }
-            fn visit_bool<E: de::Error>(self, given: bool) -> Result<Which, E> {
+            fn visit_bool<E: de::Error>(self, given: bool) -> Result<EntrySelection, E> {
                 match given {
-                    true => Ok(Which::View),
+                    true => Ok(EntrySelection::View),
                     false => Err(E::invalid_value(de::Unexpected::Bool(false), &self)),
                 }
             }
-            fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Which, A::Error> {
-                Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Which::Entries)
+            fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<EntrySelection, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(list))
+                    .map(EntrySelection::Entries)
             }
         }
         deserializer.deserialize_any(TrueOrList)
     }
 }
 
-impl JsonSchema for Which {
+impl JsonSchema for EntrySelection {
     fn inline_schema() -> bool {
         true
     }
     fn schema_name() -> Cow<'static, str> {
-        "Which".into()
+        "EntrySelection".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let indices = generator.subschema_for::<Vec<u64>>();
@@ -93,19 +96,19 @@ impl Perform for Show {
         let conversation = service.conversation(&self.conversation).await?;
         let newest = conversation.handle.version().await?;
         let version = self.at.map_or(newest, |at| at.0);
-        let moment = match version == newest {
-            true => Moment::Now,
-            false => Moment::Version(version),
+        let at = match version == newest {
+            true => QueryAt::Now,
+            false => QueryAt::Version(version),
         };
-        let messages = match (self.show, moment) {
-            (Which::View, moment) => {
-                let query = Query { moment, ..Query::default() };
+        let messages = match (self.show, at) {
+            (EntrySelection::View, at) => {
+                let query = Query { at, ..Query::default() };
                 entries_of(&conversation.handle, &query).await.in_field("at")?
             }
-            (Which::Entries(numbers), Moment::Version(version)) => {
+            (EntrySelection::Entries(numbers), QueryAt::Version(version)) => {
                 entries_at(&conversation, &indices_of(&numbers), version).await?
             }
-            (Which::Entries(numbers), _) => {
+            (EntrySelection::Entries(numbers), _) => {
                 let entries =
                     conversation.handle.entries(&indices_of(&numbers)).await.in_field("show")?;
                 with_marks(entries, &conversation.handle.marks().await?)

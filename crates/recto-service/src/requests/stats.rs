@@ -18,13 +18,13 @@ pub struct Stats {
 /// The numbers of messages, batches and tokens of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Figures(#[schemars(with = "schema::Stats")] pub recto::Stats);
+pub struct ConversationStats(#[schemars(with = "schema::Stats")] pub recto::Stats);
 
 impl Perform for Stats {
-    type Response = Figures;
+    type Response = ConversationStats;
 
-    async fn perform(self, service: &Service) -> Result<Figures, Error> {
+    async fn perform(self, service: &Service) -> Result<ConversationStats, Error> {
         let conversation = service.conversation(&self.conversation).await?;
-        Ok(Figures(conversation.handle.stats().await?))
+        Ok(ConversationStats(conversation.handle.stats().await?))
     }
 }

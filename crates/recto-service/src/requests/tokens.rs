@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use recto::{Moment, Query, Role};
+use recto::{Query, QueryAt, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,11 +73,11 @@ impl Perform for Tokens {
         let handle = &conversation.handle;
         let newest = handle.version().await?;
         let version = self.at.map_or(newest, |at| at.0);
-        let moment = match version == newest {
-            true => Moment::Now,
-            false => Moment::Version(version),
+        let at = match version == newest {
+            true => QueryAt::Now,
+            false => QueryAt::Version(version),
         };
-        let query = Query { moment, ..Query::default() };
+        let query = Query { at, ..Query::default() };
         let entries = entries_of(handle, &query).await.in_field("at")?;
         let by_role = Role::ALL.map(|role| {
             let of_role = entries.iter().filter(|entry| entry.message.role() == role);

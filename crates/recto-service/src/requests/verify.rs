@@ -1,6 +1,6 @@
 //! `{"verify": true}` and `{"conversation": NAME, "verify": true}`
 
-use recto::Report;
+use recto::VerifyReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ pub struct Verification {
 
 impl Verification {
     /// A report about the conversation of this name.
-    pub fn of(name: String, report: Report) -> Verification {
+    pub fn of(name: String, report: VerifyReport) -> Verification {
         Verification {
             name,
             sound: report.is_sound(),

@@ -21,14 +21,14 @@ const MAX_GROUP_BYTES: usize = 8 << 20;
 /// number. A fork is called `NAME/FORK`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Naming {
+pub enum ImportName {
     /// This name. The import fails if it is taken.
     Exactly(String),
     /// The title in the transcript, with a number if the name is taken, and after the word `imported` if
     /// it is not an [allowed name](crate::check_name).
-    AsTitled {
+    FromTitle {
         /// The name of a conversation without a title.
-        otherwise: String,
+        default: String,
     },
 }
 
@@ -38,7 +38,7 @@ pub enum Naming {
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// use recto::format::{Collected, ImportOptions, import};
-/// use recto::{Approx, Import, Naming, Recto, Settings};
+/// use recto::{Approx, Import, ImportName, Recto, Settings};
 ///
 /// let file = r#"[{"role":"user","content":"2 + 2?"},{"role":"assistant","content":"4"}]"#;
 /// let mut read = Collected::default();
@@ -46,7 +46,7 @@ pub enum Naming {
 ///
 /// let recto = Recto::open("memory:").await?;
 /// let settings = Settings::counting_with(Approx);
-/// let mut into = Import::new(&recto, Naming::Exactly("sums".into()), settings);
+/// let mut into = Import::new(&recto, ImportName::Exactly("sums".into()), settings);
 /// for step in read.steps {
 ///     into.step(step).await?; // after an error: into.abandon().await
 /// }
@@ -60,7 +60,7 @@ pub enum Naming {
 #[derive(Debug)]
 pub struct Import {
     recto: Recto,
-    naming: Naming,
+    naming: ImportName,
     settings: Settings,
     created: Vec<Created>,
     /// The conversation that was started last and its forks, as positions in `created`.
@@ -116,7 +116,7 @@ impl Import {
 
     /// Starts an import into a store. The settings must not have tools, because steps expect an empty
     /// log: set tools after the import.
-    pub fn new(recto: &Recto, naming: Naming, settings: Settings) -> Import {
+    pub fn new(recto: &Recto, naming: ImportName, settings: Settings) -> Import {
         Import {
             recto: recto.clone(),
             naming,
@@ -170,10 +170,10 @@ impl Import {
             return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
         }
         let (wanted, is_fixed) = match &self.naming {
-            Naming::Exactly(name) => (name.clone(), self.created.is_empty()),
-            Naming::AsTitled { otherwise } => {
+            ImportName::Exactly(name) => (name.clone(), self.created.is_empty()),
+            ImportName::FromTitle { default } => {
                 let title = start.name.as_deref().map(titled).filter(|title| !title.is_empty());
-                (allowed(title.unwrap_or_else(|| otherwise.clone())), false)
+                (allowed(title.unwrap_or_else(|| default.clone())), false)
             }
         };
         check_name(&wanted)?;

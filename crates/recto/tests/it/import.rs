@@ -1,6 +1,6 @@
 //! Import of transcripts into a store.
 
-use recto::{Import, Naming, Recto, Settings, Version};
+use recto::{Import, ImportName, Recto, Settings, Version};
 use recto_core::{Approx, Message};
 use recto_format::{Collected, ImportOptions, Start, Step, import};
 
@@ -13,12 +13,12 @@ async fn names(recto: &Recto) -> Vec<String> {
     listed.into_iter().map(|info| info.name).collect()
 }
 
-fn exactly(name: &str) -> Naming {
-    Naming::Exactly(name.to_owned())
+fn exactly(name: &str) -> ImportName {
+    ImportName::Exactly(name.to_owned())
 }
 
-fn titled() -> Naming {
-    Naming::AsTitled { otherwise: "untitled".to_owned() }
+fn titled() -> ImportName {
+    ImportName::FromTitle { default: "untitled".to_owned() }
 }
 
 fn start(name: Option<&str>) -> Step {
@@ -151,7 +151,7 @@ fn long_transcript(lines: usize) -> String {
     (0..lines).map(line).collect()
 }
 
-fn options(naming: Naming) -> recto::ImportOptions {
+fn options(naming: ImportName) -> recto::ImportOptions {
     recto::ImportOptions::new(naming, settings())
 }
 

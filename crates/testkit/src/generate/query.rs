@@ -33,7 +33,7 @@ pub(super) fn query(choices: &mut Choices, model: &Model) -> Value {
         }
     }
     pick(choices, model, &mut query);
-    moment(choices, model, &mut query);
+    query_at(choices, model, &mut query);
     spoiled::maybe_spoiled_query(choices, query)
 }
 
@@ -50,7 +50,7 @@ fn pick(choices: &mut Choices, model: &Model, query: &mut Value) {
     }
 }
 
-fn moment(choices: &mut Choices, model: &Model, query: &mut Value) {
+fn query_at(choices: &mut Choices, model: &Model, query: &mut Value) {
     match choices.below(8) {
         4 | 5 => query["batchIndex"] = json!(choices.below(model.batches())),
         6 => query["version"] = json!(choices.below(to_count(model.version()) + 1)),

@@ -10,7 +10,7 @@ use super::wire::Fields;
 
 /// A query whose fields have been checked.
 pub(super) struct Query {
-    moment: Moment,
+    at: QueryAt,
     scope: Scope,
     roles: Option<Vec<Role>>,
     contains: Option<Vec<String>>,
@@ -22,7 +22,7 @@ pub(super) struct Query {
 }
 
 /// The view, marks and log that a query reads.
-enum Moment {
+enum QueryAt {
     Now,
     /// The last view of a batch, with the present log and marks.
     Batch(usize),
@@ -62,10 +62,10 @@ impl Query {
         at_most_one(&fields, &["range", "first", "last"])?;
         at_most_one(&fields, &["batchIndex", "version"])?;
         Ok(Query {
-            moment: match (fields.count("batchIndex")?, fields.number("version")?) {
-                (Some(batch), _) => Moment::Batch(batch),
-                (None, Some(version)) => Moment::Version(version),
-                (None, None) => Moment::Now,
+            at: match (fields.count("batchIndex")?, fields.number("version")?) {
+                (Some(batch), _) => QueryAt::Batch(batch),
+                (None, Some(version)) => QueryAt::Version(version),
+                (None, None) => QueryAt::Now,
             },
             scope: fields.scope()?,
             roles: match fields.role("role")? {
@@ -94,10 +94,10 @@ impl Query {
     /// The index of every entry that the query finds and, if it is visible, its position.
     pub(super) fn entries(&self, model: &Model) -> Result<Vec<(usize, Option<usize>)>, Refusal> {
         let now = model.newest();
-        let (view, marks, log_len) = match self.moment {
-            Moment::Now => (now.view(), &now.marks, model.log_len()),
-            Moment::Batch(batch) => (&now.batch(batch)?.view[..], &now.marks, model.log_len()),
-            Moment::Version(version) => {
+        let (view, marks, log_len) = match self.at {
+            QueryAt::Now => (now.view(), &now.marks, model.log_len()),
+            QueryAt::Batch(batch) => (&now.batch(batch)?.view[..], &now.marks, model.log_len()),
+            QueryAt::Version(version) => {
                 let then = model.version_record(version)?;
                 (then.state.view(), &then.state.marks, then.log_len)
             }

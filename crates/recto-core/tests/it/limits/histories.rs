@@ -67,7 +67,7 @@ fn a_hundred_thousand_edits_of_one_view_are_all_kept() {
     assert_eq!(conversation.at(Version(501)).map(|at| at.view().len()), Ok(500));
     let diff = conversation.diff(Version(1), Version(501)).expect("both exist");
     assert_eq!(diff.hidden.indices.len(), 500);
-    let query = Query { moment: Moment::Version(Version(501)), ..Query::default() };
+    let query = Query { at: QueryAt::Version(Version(501)), ..Query::default() };
     assert_eq!(conversation.query(&query).map(|hits| hits.len()), Ok(500));
     assert_eq!(conversation.blame(LogIndex(7)).map(|blame| blame.len()), Ok(101));
 }

@@ -2,7 +2,7 @@
 
 use recto_core::{
     Append, BatchEnd, BatchIndex, BatchStart, Carry, Compress, Delete, Filter, Fit, Insert,
-    LogIndex, Mark, Message, Moment, Operation, Pick, Position, Query, Redo, Replace,
+    LogIndex, Mark, Message, Operation, Pick, Position, Query, QueryAt, Redo, Replace,
     ReplaceEntries, Request, Restore, Role, RoleSet, Rollback, Tool, Truncate, Undo, Unmark,
     Version,
 };
@@ -124,11 +124,8 @@ fn an_invalid_query_without_a_json_form_is_refused() {
         (asked(Query { contains: Some(Vec::new()), ..Query::default() }), "invalid_operation"),
         (asked(Query { excludes: words(""), ..Query::default() }), "invalid_operation"),
         (asked(Query { pick: Pick::Range(back.clone()), ..Query::default() }), "invalid_range"),
-        (asked(Query { moment: Moment::Batch(beyond.0), ..Query::default() }), "batch_not_found"),
-        (
-            asked(Query { moment: Moment::Version(beyond.1), ..Query::default() }),
-            "version_not_found",
-        ),
+        (asked(Query { at: QueryAt::Batch(beyond.0), ..Query::default() }), "batch_not_found"),
+        (asked(Query { at: QueryAt::Version(beyond.1), ..Query::default() }), "version_not_found"),
         (conversation.search("").map(drop), "invalid_operation"),
         (conversation.recent_by_role(RoleSet::NONE, 1).map(drop), "invalid_operation"),
         (conversation.range(back.clone()).map(drop), "invalid_range"),

@@ -28,7 +28,7 @@ async fn every_function_refuses_a_name_with_another_meaning(place: Place) {
         #[cfg(feature = "format")]
         {
             let transcript = br#"[{"role":"user","content":"2 + 2?"}]"#.to_vec();
-            let naming = recto::Naming::Exactly(name.to_owned());
+            let naming = recto::ImportName::Exactly(name.to_owned());
             let options = recto::ImportOptions::new(naming, settings());
             let refused = recto.import(transcript, options).await.unwrap_err();
             assert_eq!(refused.code(), "invalid_operation", "{name:?}");

@@ -15,7 +15,7 @@ pub const DEFAULT_TARGET: Target = Target::Anthropic;
 /// A view as it is sent to a provider. If the conversation has tools, the tool descriptions are omitted,
 /// because the provider receives the tools themselves.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct ProviderView {
     /// The version of the view.
     pub version: Version,
     /// The entries that are sent. Their positions are those in the view.
@@ -56,13 +56,16 @@ pub struct RenderWarning {
     pub message: String,
 }
 
-impl Sent {
+impl ProviderView {
     /// The view at a version.
-    pub async fn at(conversation: &Conversation, version: Version) -> Result<Sent, recto::Error> {
+    pub async fn at(
+        conversation: &Conversation,
+        version: Version,
+    ) -> Result<ProviderView, recto::Error> {
         let entries = conversation.messages_to_send(version).await?;
         let tools = conversation.tools_at(version).await?;
         let edited_before = edited_before(conversation, version, &entries).await?;
-        Ok(Sent { version, entries, tools, edited_before })
+        Ok(ProviderView { version, entries, tools, edited_before })
     }
 
     /// The messages in order.
