@@ -3,16 +3,17 @@
 //! The first byte selects the format, or automatic recognition. Conversations must accept the steps. The
 //! imported messages are exported in a format that the fuzzer selects and imported again, and the view is
 //! rendered for a provider. Limits are low, so that a few bytes reach them.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use recto_core::{Approx, Limits, Message, Settings};
 use recto_format::{
     Container, Error, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target, export,
     import, render,
 };
 
-fuzz_target!(|data: &[u8]| {
+recto_fuzz::target!(run);
+
+fn run(data: &[u8]) {
     let [format, other, file @ ..] = data else { return };
     let format = Format::ALL.get(usize::from(*format)).copied();
     let other = Format::ALL[usize::from(*other) % Format::ALL.len()];
@@ -45,7 +46,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-});
+}
 
 /// The exported text must be importable in its format.
 fn write_and_read(messages: &[Message], format: Format, envelope: Option<&str>) {

@@ -2,13 +2,12 @@
 //!
 //! The bytes are a stream of numbers from which `testkit::generate` makes steps, so every input is a
 //! conversation. The engine is built with tiny nodes, so that short conversations make deep trees.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 #[allow(dead_code, reason = "the engine's tests use more of it")]
 #[path = "../../crates/recto-core/tests/it/driver.rs"]
 mod driver;
 
-use libfuzzer_sys::fuzz_target;
 use testkit::generate::{self, Choices};
 
 use driver::Pair;
@@ -16,7 +15,9 @@ use driver::Pair;
 /// Maximum number of steps. The model copies its lists with every step, so long conversations are slow.
 const MAX_STEPS: usize = 60;
 
-fuzz_target!(|data: &[u8]| {
+recto_fuzz::target!(run);
+
+fn run(data: &[u8]) {
     let numbers: Vec<u16> =
         data.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
     let mut choices = Choices::new(&numbers);
@@ -29,4 +30,4 @@ fuzz_target!(|data: &[u8]| {
         pair.step(&step);
     }
     pair.compare_all();
-});
+}

@@ -3,11 +3,10 @@
 //!
 //! An accepted message must return its bytes, and a conversation must be consistent after an accepted
 //! request. If the plain model can read the same JSON, both must give the same result.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
 use recto_core::{Approx, Conversation, Message, Query, Request, Settings, Tool};
 use serde_json::{Value, json};
 use testkit::Model;
@@ -41,7 +40,9 @@ static START: LazyLock<(Conversation, Model)> = LazyLock::new(|| {
     (engine, model)
 });
 
-fuzz_target!(|data: &[u8]| {
+recto_fuzz::target!(run);
+
+fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     read_message(text);
     read_request(text);
@@ -50,7 +51,7 @@ fuzz_target!(|data: &[u8]| {
         let (next, _) = START.0.set_tools(tools, NOW).expect("tools that were read can be set");
         next.verify().expect("the conversation is consistent");
     }
-});
+}
 
 fn read_message(text: &str) {
     let Ok(message) = Message::from_json(text) else { return };

@@ -46,7 +46,7 @@ struct Cli {
 enum Command {
     /// Check formatting, dependencies, lints and docs, and run all tests.
     Test(test::Options),
-    /// Fuzz each target for a bounded time (needs a nightly toolchain).
+    /// Fuzz each target for a bounded time.
     Fuzz(fuzz::Options),
     /// Measure times, sizes or instruction counts.
     Bench(bench::Options),

@@ -27,8 +27,6 @@ enum Install {
     Npm(&'static [&'static str]),
     /// A package of the operating system.
     System(SystemPackage),
-    /// xtask cannot install it; the text tells the user how.
-    ByHand(&'static str),
 }
 
 struct SystemPackage {
@@ -55,16 +53,6 @@ pub(crate) fn clippy() -> Requirement {
         check: vec!["cargo", "clippy", "--version"],
         prints: None,
         install: Install::Component("clippy"),
-    }
-}
-
-/// A nightly toolchain, whose sanitizers the fuzzer needs.
-pub(crate) fn nightly() -> Requirement {
-    Requirement {
-        name: "nightly Rust",
-        check: vec!["cargo", "+nightly", "--version"],
-        prints: None,
-        install: Install::ByHand("rustup toolchain install nightly --profile minimal"),
     }
 }
 
@@ -231,10 +219,6 @@ impl Requirement {
                 console.run(Step::new("install", command, advice)).required()?;
             }
             Install::System(package) => package.install(console)?,
-            Install::ByHand(advice) => {
-                console.line(format_args!("{name} is missing; next: {advice}"));
-                return Err(StepsFailed);
-            }
         }
         if !self.is_met(workspace) {
             let check = self.check.join(" ");

@@ -54,8 +54,7 @@ pub(crate) fn run(
 
 /// All steps, the quickest to fail first.
 fn steps(workspace: &Workspace) -> Vec<Step> {
-    let mut steps = formatting(workspace);
-    steps.push(dependencies(workspace));
+    let mut steps = vec![formatting(workspace), dependencies(workspace)];
     steps.extend(lints(workspace));
     steps.push(docs(workspace));
     steps.extend(tests(workspace));
@@ -64,13 +63,8 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     steps
 }
 
-fn formatting(workspace: &Workspace) -> Vec<Step> {
-    let code = workspace.cargo(["fmt", "--all", "--check"]);
-    let fuzz = workspace.cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]);
-    vec![
-        Step::new("format", code, "cargo fmt --all"),
-        Step::new("format fuzz", fuzz, "cargo fmt --manifest-path fuzz/Cargo.toml"),
-    ]
+fn formatting(workspace: &Workspace) -> Step {
+    Step::new("format", workspace.cargo(["fmt", "--all", "--check"]), "cargo fmt --all")
 }
 
 /// Licences, sources and banned packages of all dependencies. Known vulnerabilities are left out: their list is
@@ -85,7 +79,7 @@ fn dependencies(workspace: &Workspace) -> Step {
     )
 }
 
-/// Clippy on the workspace with all features, on the libraries without any, and on the fuzz targets.
+/// Clippy on the workspace with all features, and on the libraries without any.
 fn lints(workspace: &Workspace) -> Vec<Step> {
     const ADVICE: &str = "fix what clippy names, or allow it there with a reason";
     let clippy = |name, args: &[&str]| {
@@ -95,11 +89,7 @@ fn lints(workspace: &Workspace) -> Vec<Step> {
     };
     let all = clippy("lint", &["--workspace", "--all-targets", "--all-features"]);
     let bare = clippy("lint bare", &["-p", "recto", "-p", "recto-agent", "--no-default-features"]);
-    // Without libFuzzer itself the targets need neither nightly nor a C++ compiler to be checked.
-    let fuzz = ["--manifest-path", "fuzz/Cargo.toml", "--no-default-features"];
-    let mut fuzz = clippy("lint fuzz", &fuzz);
-    fuzz.command.env("CARGO_TARGET_DIR", workspace.target());
-    vec![all, bare, fuzz]
+    vec![all, bare]
 }
 
 fn docs(workspace: &Workspace) -> Step {
