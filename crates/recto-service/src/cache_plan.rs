@@ -5,7 +5,7 @@ use recto_format::{CachePlan, Price, PriceTable, Rendered, Target};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{DEFAULT_TARGET, Error, ProviderView};
+use crate::{DEFAULT_TARGET, Error, ProviderView, Recipient};
 
 /// The provider, the model and the prices of a cache plan.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,8 @@ pub struct PlanOptions {
     pub target: Option<Target>,
     /// The model, whose prices are used. By default the one that wrote the newest message.
     pub model: Option<String>,
+    /// The version of the provider's API. By default the oldest.
+    pub api_version: Option<String>,
     /// The prices of models. By default Recto's own table.
     pub prices: Option<PriceTable>,
 }
@@ -82,6 +84,7 @@ impl PlanOptions {
         let known = || after.target().or_else(|| before.target());
         let target = self.target.or_else(known).unwrap_or(DEFAULT_TARGET);
         let model = self.model.as_deref();
+        let to = Recipient { target, model, api_version: self.api_version.as_deref() };
         let default;
         let table = match &self.prices {
             Some(table) => table,
@@ -91,7 +94,7 @@ impl PlanOptions {
             }
         };
         let price = price(table, target, model, [after, before])?;
-        let body = |sent: &ProviderView| match sent.render(target, model, &[]) {
+        let body = |sent: &ProviderView| match sent.render(to, &[]) {
             Ok(Rendered { body, .. }) => Ok(body),
             // An empty view costs nothing.
             Err(recto_format::Error::NothingToSend { .. }) => Ok(String::new()),

@@ -46,6 +46,18 @@ impl From<recto::StoreError> for Error {
     }
 }
 
+impl From<recto_lists::Error> for Error {
+    fn from(error: recto_lists::Error) -> Error {
+        match error {
+            recto_lists::Error::Engine(error) => error.into(),
+            recto_lists::Error::Format(error) => error.into(),
+            recto_lists::Error::InField { field, cause } => {
+                Error::InField { field, cause: Box::new(Error::from(*cause)) }
+            }
+        }
+    }
+}
+
 impl Error {
     /// A field of a request is wrong.
     pub(crate) fn field(field: &str, reason: impl Into<String>) -> Error {
@@ -115,8 +127,4 @@ impl<T, E: Into<Error>> InField<T> for Result<T, E> {
     }
 }
 
-/// An `invalid_operation` about one field.
-pub(crate) fn wrong(field: &str, reason: impl Into<String>) -> recto::EngineError {
-    let field = Some(field.to_owned());
-    recto::EngineError::InvalidOperation { reason: reason.into(), field }
-}
+pub(crate) use recto_lists::wrong;

@@ -68,7 +68,8 @@
 //! |---|---|
 //! | `request.rs` | the table of requests; [`Request`], [`Response`] |
 //! | `requests/` | one file per request |
-//! | `read.rs` | parses requests: which request it is, and errors |
+//! | `read.rs` | finds out which request a text is |
+//! | `recto-lists` | the requests about lists, which need no store; reads JSON text and explains errors |
 //! | `values.rs` | types of fields that several requests share |
 //! | `service.rs` | [`Service`]: finds conversations, performs requests |
 //! | `schema.rs` | the JSON Schema, with the schemas of the engine's own types |
@@ -91,9 +92,10 @@ pub use self::cache_plan::{Plan, PlanOptions, Savings};
 pub use self::entry::{MarkedEntries, ShownEntry, entries_of, with_marks};
 pub use self::error::Error;
 pub use self::provider_view::{
-    DEFAULT_TARGET, ProviderView, RenderWarning, ShownFinding, render_warnings, source_format,
+    DEFAULT_TARGET, ProviderView, Recipient, RenderWarning, ShownFinding, render_warnings,
+    source_format,
 };
-pub use self::read::{Fields, check_names};
+pub use self::read::check_names;
 pub use self::request::{Perform, Request, RequestKind, Response, Scoped, compute};
 pub use self::requests::*;
 pub use self::schema::schema;
@@ -103,4 +105,6 @@ pub use self::settings::{
     read_strategies,
 };
 pub use self::transcript::{ForkOrigin, ImportedConversation, ShownRemark, imported};
-pub use self::values::{At, Include, Provider, Scope, TranscriptFormat, True, TrueOr};
+pub use self::values::{At, Include, Scope, True, TrueOr};
+pub use recto_lists::read::Fields;
+pub use recto_lists::{Provider, TranscriptFormat};

@@ -1,10 +1,7 @@
 //! A view as a provider receives it: the messages and the tools of a version.
 
-use recto::{Conversation, Entry, LogIndex, Message, OperationKind, Tool, Version, Warning};
-use recto_format::{
-    Finding, Format, MessageParts, Part, RenderOptions, Rendered, Target, ToolFinding,
-    binds_thinking,
-};
+use recto::{Conversation, Entry, Message, Tool, Version, Warning};
+use recto_format::{Finding, Format, MessageParts, RenderOptions, Rendered, Target, ToolFinding};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -25,6 +22,17 @@ pub struct ProviderView {
     /// Positions, among the entries that are sent, of messages with thinking that an edit of earlier
     /// messages has followed.
     pub edited_before: Vec<usize>,
+}
+
+/// The model and the API that a view is sent to.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipient<'a> {
+    /// The provider.
+    pub target: Target,
+    /// The model.
+    pub model: Option<&'a str>,
+    /// The version of the provider's API: see [`RenderOptions::api_version`].
+    pub api_version: Option<&'a str>,
 }
 
 /// A finding: content that a provider would reject, and how rendering repairs it.
@@ -64,8 +72,17 @@ impl ProviderView {
     ) -> Result<ProviderView, recto::Error> {
         let entries = conversation.messages_to_send(version).await?;
         let tools = conversation.tools_at(version).await?;
-        let edited_before = edited_before(conversation, version, &entries).await?;
+        let edited_before = conversation.edited_before(version, &entries).await?;
         Ok(ProviderView { version, entries, tools, edited_before })
+    }
+
+    /// The view after an edit of this one that is not stored.
+    pub fn edited(&self, version: Version, entries: Vec<Entry>, tools: Vec<Tool>) -> ProviderView {
+        let is_same = |(old, new): &(&Entry, &Entry)| old.index == new.index;
+        let unchanged = self.entries.iter().zip(&entries).take_while(is_same).count();
+        let before = self.edited_before.iter().copied().filter(|&position| position < unchanged);
+        let edited_before = before.chain(unchanged..entries.len()).collect();
+        ProviderView { version, entries, tools, edited_before }
     }
 
     /// The messages in order.
@@ -77,34 +94,33 @@ impl ProviderView {
     /// part of the URL.
     pub fn render(
         &self,
-        target: Target,
-        model: Option<&str>,
+        to: Recipient<'_>,
         fields: &[(&str, &str)],
     ) -> Result<Rendered, recto_format::Error> {
+        let Recipient { target, model, .. } = to;
         let is_in_url = matches!(target, Target::Gemini | Target::BedrockConverse);
         let named = model.filter(|_| !is_in_url);
         let named = named.map(|model| Value::from(model).to_string());
         let named = named.as_deref().map(|model| ("model", model));
         let fields: Vec<(&str, &str)> = named.into_iter().chain(fields.iter().copied()).collect();
-        let options = RenderOptions {
-            model,
-            fields: &fields,
-            tools: &self.tools,
-            edited_before: &self.edited_before,
-            ..RenderOptions::default()
-        };
+        let options = RenderOptions { fields: &fields, ..self.options(to) };
         recto_format::render(self.messages(), target, &options)
     }
 
     /// Finds what the provider would reject.
-    pub fn lint(&self, target: Target, model: Option<&str>) -> Vec<Finding> {
-        let options = RenderOptions {
-            model,
+    pub fn lint(&self, to: Recipient<'_>) -> Vec<Finding> {
+        recto_format::lint(self.messages(), to.target, &self.options(to))
+    }
+
+    /// The options of rendering for a recipient, without fields.
+    pub fn options<'a>(&'a self, to: Recipient<'a>) -> RenderOptions<'a> {
+        RenderOptions {
+            model: to.model,
             tools: &self.tools,
             edited_before: &self.edited_before,
+            api_version: to.api_version,
             ..RenderOptions::default()
-        };
-        recto_format::lint(self.messages(), target, &options)
+        }
     }
 
     /// The provider that the messages come from, else [`DEFAULT_TARGET`].
@@ -144,64 +160,6 @@ impl ProviderView {
     pub fn findings(&self, findings: &[Finding]) -> Vec<ShownFinding> {
         findings.iter().map(|finding| self.finding(finding)).collect()
     }
-}
-
-/// Positions of the messages with thinking of models that bind it to everything before it, if an edit
-/// changed the messages before them later.
-async fn edited_before(
-    conversation: &Conversation,
-    version: Version,
-    entries: &[Entry],
-) -> Result<Vec<usize>, recto::Error> {
-    let is_bound = |(position, entry): (usize, &Entry)| {
-        has_bound_thinking(&entry.message).then_some((position, entry.index))
-    };
-    let mut waiting: Vec<(usize, LogIndex)> =
-        entries.iter().enumerate().filter_map(is_bound).collect();
-    let mut edited = Vec::new();
-    if waiting.is_empty() {
-        return Ok(edited);
-    }
-    let versions = conversation.versions(0..version.0 + 1).await?;
-    // From the newest version to the first that has none of these messages.
-    for pair in versions.windows(2).rev() {
-        let [before, later] = pair else { continue };
-        waiting.retain(|(_, index)| (index.0 as usize) < before.log);
-        if waiting.is_empty() {
-            break;
-        }
-        if later.operation != OperationKind::Append {
-            let diff = conversation.diff(before.version, later.version).await?;
-            let hidden = diff.hidden.indices.first().copied();
-            let is_new = |entry: &Entry| {
-                diff.shown.indices.contains(&entry.index)
-                    || diff.moved.indices.contains(&entry.index)
-            };
-            let first_new = entries.iter().position(is_new);
-            waiting.retain(|&(position, index)| {
-                let is_changed = hidden.is_some_and(|hidden| hidden < index)
-                    || first_new.is_some_and(|first| first < position);
-                if is_changed {
-                    edited.push(position);
-                }
-                !is_changed
-            });
-        }
-    }
-    edited.sort_unstable();
-    Ok(edited)
-}
-
-/// True for a message with thinking by a model that binds it to everything before it.
-fn has_bound_thinking(message: &Message) -> bool {
-    let parts = MessageParts::of(message);
-    let model = parts.source.and_then(|source| source.model);
-    model.is_some_and(|model| binds_thinking(&model.text()))
-        && parts.parts.iter().any(|part| match part {
-            Part::Thinking { .. } => true,
-            Part::Other { kind, .. } => kind.text() == "redacted_thinking",
-            _ => false,
-        })
 }
 
 /// The format that the newest message with a source was imported from, else Recto's own.

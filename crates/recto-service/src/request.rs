@@ -66,7 +66,7 @@ macro_rules! requests {
             const KINDS: &'static [RequestKind] = &[$($(RequestKind {
                 names: &[$($name),+],
                 scoped: Scoped::$scoped,
-                read: |text| Ok(Request::$variant(read::read(text)?)),
+                read: |text| Ok(Request::$variant(recto_lists::read::read(text)?)),
                 request_schema: |generator| generator.subschema_for::<$request>(),
                 response_schema: |generator| generator.subschema_for::<$response>(),
             },)*)*];

@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use recto::{Counter, OperationKind};
+use recto::OperationKind;
+pub(crate) use recto_lists::schema::{Anything, CounterName};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -113,9 +114,6 @@ fn operation_names() -> Vec<&'static str> {
 }
 
 by_hand! {
-    /// Any JSON value.
-    Anything = json_schema!({ "description": "Any JSON value." });
-
     /// A message.
     Message = json_schema!({
         "description": "A message, as section 3 of the contract defines it. Unknown fields are kept.",
@@ -180,12 +178,6 @@ by_hand! {
         },
         "additionalProperties": false,
     });
-
-    /// A role.
-    Role = json_schema!({ "enum": ["system", "user", "assistant", "tool"] });
-
-    /// The name of a token counter.
-    CounterName = json_schema!({ "enum": <dyn Counter>::BUILT_IN });
 }
 
 /// A table of prices.

@@ -1,8 +1,6 @@
 //! Settings as JSON: the settings of a new conversation, and changes to the settings of an existing one.
 
-use std::sync::Arc;
-
-use recto::{Compression, Counter, EngineError, Policy, Tool};
+use recto::{Compression, EngineError, Policy, Tool};
 use recto_agent::Strategy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -167,13 +165,7 @@ impl ChangedSettings<'_> {
     }
 }
 
-/// A built-in token counter by its name.
-pub fn counter_named(name: &str) -> Result<Arc<dyn Counter>, EngineError> {
-    <dyn Counter>::named(name).ok_or_else(|| {
-        let known = <dyn Counter>::BUILT_IN.join(", ");
-        wrong("counter", format!("there is no counter {name:?}; use {known}"))
-    })
-}
+pub use recto_lists::counter_named;
 
 /// Parses strategies, separated by commas, and returns their canonical names. `keepRecent` and
 /// `keep_recent` mean `keep-recent`. The error lists the known names.

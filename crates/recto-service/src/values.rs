@@ -5,11 +5,10 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use recto::Version;
-use recto_format::{Format, Target};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// `true`: the value of a field that names a request without options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,51 +135,6 @@ impl From<Scope> for recto::Scope {
             Scope::All => recto::Scope::All,
         }
     }
-}
-
-/// A type that is written as one of several names.
-macro_rules! named {
-    ($(#[$doc:meta])* $name:ident($inner:ty), $what:literal, $all:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name(pub $inner);
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
-                let name = Cow::<'de, str>::deserialize(deserializer)?;
-                <$inner>::named(&name).map($name).ok_or_else(|| {
-                    let known: Vec<&str> = $all.iter().map(|known| known.name()).collect();
-                    let known = known.join(", ");
-                    de::Error::custom(format_args!("there is no {} {name:?}; use {known}", $what))
-                })
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.0.name())
-            }
-        }
-
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let known: Vec<&str> = $all.iter().map(|known| known.name()).collect();
-                json_schema!({ "enum": known })
-            }
-        }
-    };
-}
-
-named! {
-    /// A provider: `anthropic`, `openai-chat`, `openai-responses`, `gemini` or `bedrock-converse`.
-    Provider(Target), "provider", Target::ALL
-}
-named! {
-    /// The format of a transcript.
-    TranscriptFormat(Format), "format", Format::ALL
 }
 
 /// A struct that is read from an object only. Serde would also read it from a list of its fields.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use serde_json::value::RawValue;
 
+use crate::Provider;
 use crate::error::InField as _;
-use crate::values::Provider;
 use crate::{At, Error, Perform, Plan, PlanOptions, ProviderView, Service, schema};
 
 /// Computes the prompt-cache cost of an edit.
@@ -34,6 +34,8 @@ pub struct CachePlanOptions<'a> {
     pub target: Option<Provider>,
     /// The model, whose prices are used. Default: the one that wrote the newest message.
     pub model: Option<String>,
+    /// The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest.
+    pub api_version: Option<String>,
     /// Prices of models, in the form of Recto's own table. Default: that table.
     #[serde(borrow)]
     #[schemars(with = "Option<schema::Prices>")]
@@ -61,9 +63,11 @@ impl Perform for CachePlan<'_> {
     type Response = PlannedEdit;
 
     async fn perform(self, service: &Service) -> Result<PlannedEdit, Error> {
-        let CachePlanOptions { from, to, target, model, prices, turns } = self.cache_plan;
+        let CachePlanOptions { from, to, target, model, api_version, prices, turns } =
+            self.cache_plan;
         let prices = prices.map(|table| PriceTable::from_json(table.get())).transpose()?;
-        let plan = PlanOptions { target: target.map(|target| target.0), model, prices };
+        let plan =
+            PlanOptions { target: target.map(|target| target.0), model, api_version, prices };
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
         let to = match to {

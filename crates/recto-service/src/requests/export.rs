@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use serde_json::Value;
 
+use crate::TranscriptFormat;
 use crate::error::InField as _;
-use crate::values::TranscriptFormat;
 use crate::{At, Error, Perform, Scope, Service, ShownRemark, TrueOr, source_format};
 
 /// Writes a conversation as a transcript.

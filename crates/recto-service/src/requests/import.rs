@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 
 use super::ArrayState;
 use super::state::state_after;
+use crate::TranscriptFormat;
 use crate::error::InField as _;
 use crate::settings::NewSettings;
-use crate::values::TranscriptFormat;
 use crate::{
     Error, ImportedConversation, Include, Perform, Service, ShownRemark, imported, schema,
 };
@@ -70,7 +70,7 @@ impl Perform for Import<'_> {
             return Err(Error::field("settings", reason));
         }
         let data: String = match self.data.get().starts_with('"') {
-            true => crate::read::read(self.data.get())?,
+            true => recto_lists::read::read(self.data.get())?,
             false => self.data.get().to_owned(),
         };
         let (recto, naming) = (service.recto(), ImportName::Exactly(self.import));

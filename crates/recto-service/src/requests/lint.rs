@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Provider;
 use crate::error::InField as _;
-use crate::values::Provider;
-use crate::{At, Error, Perform, ProviderView, Service, ShownFinding};
+use crate::{At, Error, Perform, ProviderView, Recipient, Service, ShownFinding};
 
 /// Finds content of the view that a provider would reject.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -17,6 +17,8 @@ pub struct Lint {
     pub lint: Provider,
     /// The model.
     pub model: Option<String>,
+    /// The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest.
+    pub api_version: Option<String>,
     /// The version to read. Default: the newest.
     pub at: Option<At>,
 }
@@ -39,7 +41,11 @@ impl Perform for Lint {
             None => conversation.handle.version().await?,
         };
         let sent = ProviderView::at(&conversation.handle, version).await.in_field("at")?;
-        let findings = sent.lint(self.lint.0, self.model.as_deref());
+        let findings = sent.lint(Recipient {
+            target: self.lint.0,
+            model: self.model.as_deref(),
+            api_version: self.api_version.as_deref(),
+        });
         Ok(Findings { findings: sent.findings(&findings) })
     }
 }

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use serde_json::value::RawValue;
 
+use crate::Provider;
 use crate::error::InField as _;
 use crate::provider_view::RenderWarning;
-use crate::values::Provider;
 use crate::{
-    At, Error, Fields, Perform, ProviderView, Service, ShownFinding, render_warnings, schema,
+    At, Error, Fields, Perform, ProviderView, Recipient, Service, ShownFinding, render_warnings,
+    schema,
 };
 
 /// Renders the view as a request to a provider, with repairs.
@@ -25,6 +26,8 @@ pub struct Render<'a> {
     /// The model. It becomes a field of the request, except for `gemini` and
     /// `bedrock-converse`.
     pub model: Option<String>,
+    /// The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest.
+    pub api_version: Option<String>,
     /// More fields of the request.
     #[serde(borrow)]
     #[schemars(with = "Option<BTreeMap<String, schema::Anything>>")]
@@ -60,7 +63,12 @@ impl Perform for Render<'_> {
             None => handle.version().await?,
         };
         let sent = ProviderView::at(handle, version).await.in_field("at")?;
-        let rendered = sent.render(self.render.0, self.model.as_deref(), &fields)?;
+        let to = Recipient {
+            target: self.render.0,
+            model: self.model.as_deref(),
+            api_version: self.api_version.as_deref(),
+        };
+        let rendered = sent.render(to, &fields)?;
         let warnings = render_warnings(&handle.warnings_at(version).await?, &rendered);
         let repairs = sent.findings(&rendered.findings);
         let request = RawValue::from_string(rendered.body).map_err(std::io::Error::other);

@@ -399,6 +399,33 @@ async fn a_view_is_rendered_linted_and_planned() {
 }
 
 #[tokio::test]
+async fn the_version_of_the_api_decides_which_rules_apply() {
+    let session = Session::new().await;
+    session.query(json!({ "create": "a" })).await;
+    let cited = json!({ "type": "text", "text": "a", "citations": [{ "type": "char_location" }] });
+    let message = json!({ "role": "user", "content": [cited],
+        "metadata": { "source": { "provider": "anthropic" } } });
+    session.of("op", append(json!([message]))).await;
+    session.of("op", append(json!([user("b")]))).await;
+    let rule = "citations_from_the_assistant";
+    let mut tokens = Vec::new();
+    for (version, is_new) in [(json!(null), false), (json!("2026-10-21"), true)] {
+        let rendered = session
+            .query(json!({ "conversation": "a", "render": "anthropic", "apiVersion": version }))
+            .await;
+        assert_eq!(rendered["request"].to_string().contains("char_location"), !is_new);
+        assert_eq!(rendered["repairs"].to_string().contains(rule), is_new, "{rendered}");
+        let findings = session
+            .query(json!({ "conversation": "a", "lint": "anthropic", "apiVersion": version }))
+            .await;
+        assert_eq!(findings.to_string().contains(rule), is_new, "{findings}");
+        let plan = json!({ "from": 1, "for": "anthropic", "apiVersion": version });
+        tokens.push(session.of("cachePlan", plan).await["oldTokens"].as_u64());
+    }
+    assert!(tokens[0] > tokens[1], "{tokens:?}");
+}
+
+#[tokio::test]
 async fn an_exported_conversation_can_be_imported() {
     let session = Session::with_conversation().await;
     session.say(&["one", "two"]).await;

@@ -1,0 +1,62 @@
+//! Errors of requests about lists.
+
+use recto_core::Error as EngineError;
+use serde_json::Value;
+
+/// Error of a request about a list.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request cannot be read, or the engine refused it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A message cannot be read, or a list cannot be repaired.
+    #[error(transparent)]
+    Format(#[from] recto_format::Error),
+    /// The engine refused the value of a field of the request.
+    #[error("{cause}")]
+    InField {
+        /// The field of the request. The engine's own error names a field of the engine.
+        field: String,
+        /// Why it was refused.
+        cause: Box<Error>,
+    },
+}
+
+impl Error {
+    /// The code of the contract.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Engine(error) => error.code().as_str(),
+            Error::Format(error) => error.code(),
+            Error::InField { cause, .. } => cause.code(),
+        }
+    }
+
+    /// The form of the contract: `{error: {code, message, field?, details?}}`.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Error::Engine(error) => error.to_json(),
+            Error::Format(error) => error.to_json(),
+            Error::InField { field, cause } => {
+                let mut written = cause.to_json();
+                written["error"]["field"] = field.as_str().into();
+                written
+            }
+        }
+    }
+
+    /// The error with the field of the request, if the engine's error names a field of the engine.
+    pub(crate) fn in_field(self, field: &str) -> Error {
+        match self {
+            Error::Engine(cause) if cause.field().is_some() => {
+                Error::InField { field: field.to_owned(), cause: Box::new(Error::Engine(cause)) }
+            }
+            error => error,
+        }
+    }
+}
+
+/// An `invalid_operation` about one field.
+pub fn wrong(field: &str, reason: impl Into<String>) -> EngineError {
+    EngineError::InvalidOperation { reason: reason.into(), field: Some(field.to_owned()) }
+}
