@@ -10,9 +10,9 @@ use crate::Error;
 /// ```
 /// use recto_store::Address;
 ///
-/// assert_eq!("sqlite:talks.db".parse(), Ok(Address::Sqlite("talks.db".into())));
-/// assert!("talks.db".parse::<Address>().is_err());
-/// assert!("sqlite://talks.db".parse::<Address>().is_err());
+/// assert_eq!("sqlite:recto.db".parse(), Ok(Address::Sqlite("recto.db".into())));
+/// assert!("recto.db".parse::<Address>().is_err());
+/// assert!("sqlite://recto.db".parse::<Address>().is_err());
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -14,7 +14,7 @@ use crate::ConversationId;
 pub enum Error {
     /// The address is not one of a store.
     #[error(
-        "{given:?} is no address of a store; use memory:, sqlite:PATH (sqlite:/PATH for an absolute \
+        "{given:?} is not an address of a store; use memory:, sqlite:PATH (sqlite:/PATH for an absolute \
          one) or postgres://…"
     )]
     InvalidAddress {
@@ -30,12 +30,12 @@ pub enum Error {
     /// This build cannot open such a store.
     #[error("this build has no {store} store; build it with the feature {store:?}")]
     NotBuilt {
-        /// Which.
+        /// The kind of store, which is the name of the feature.
         store: &'static str,
     },
     /// Another writer has added a version.
     #[error(
-        "the conversation is at version {current}, not at {expected}; read it again and decide anew"
+        "the conversation is at version {current}, not at {expected}; read it again before the next attempt"
     )]
     VersionConflict {
         /// The version that the writer expected.
@@ -44,13 +44,17 @@ pub enum Error {
         current: u32,
     },
     /// Rows to be packed or replaced differ from those that the writer has read.
-    #[error("older versions were packed or rewritten meanwhile; read the conversation again")]
+    #[error(
+        "older versions were packed or rewritten at the same time; read the conversation again"
+    )]
     RowsChanged,
     /// A fork was created that the rewrite does not take into account.
-    #[error("the conversation was forked meanwhile; look at its forks again and decide anew")]
+    #[error(
+        "the conversation was forked at the same time; read its forks again before the next attempt"
+    )]
     Forked,
     /// There is no such conversation.
-    #[error("there is no conversation {name:?}; create it, or list those that there are")]
+    #[error("there is no conversation {name:?}; create it, or list the existing ones")]
     ConversationNotFound {
         /// Its name or id.
         name: String,
@@ -70,7 +74,7 @@ pub enum Error {
     /// A name, key or tenant that not every store can hold.
     #[error("a {what} cannot {reason}")]
     InvalidText {
-        /// What it should have been.
+        /// The kind of text: `name`, `key`, `tenant` or `conversation id`.
         what: &'static str,
         /// What is wrong with it.
         reason: String,
@@ -89,20 +93,20 @@ pub enum Error {
     },
     /// The format of the store is newer than this program.
     #[error(
-        "the store has format {found} and this program knows formats up to {known}; use a newer program"
+        "the store has format {found} and this program supports formats up to {known}; use a newer program"
     )]
     NewerFormat {
-        /// What the store says.
+        /// The format of the store.
         found: u32,
-        /// What this program can read.
+        /// The newest format that this program supports.
         known: u32,
     },
     /// Stored rows are damaged.
     #[error("what is stored of conversation {conversation} is damaged: {reason}")]
     Damaged {
-        /// Where.
+        /// The conversation.
         conversation: ConversationId,
-        /// What does not hold.
+        /// What is damaged.
         reason: String,
     },
     /// Rows of the store are damaged.
@@ -129,14 +133,14 @@ pub enum Error {
     ReadOnly,
     /// The connection or the disk failed during the commit.
     #[error(
-        "the store failed while the request was being accepted, so it may or may not have been; \
-         repeat it with the same idempotency key to find out"
+        "the store failed while it accepted the request, so the outcome is unknown; \
+         repeat the request with the same idempotency key to find out"
     )]
     UnknownOutcome,
     /// Data was erased or removed, but copies may be left in the files.
     #[error(
-        "it is gone, but copies of it may be left in the files: {reason}; clean the store, or erase \
-         it again"
+        "the data is erased, but copies of it may be left in the files: {reason}; clean the store, or \
+         erase it again"
     )]
     CopiesLeft {
         /// The reason in words, without any stored data.

@@ -1,6 +1,6 @@
 //! Stores of conversations: in memory, in a SQLite file, in PostgreSQL. All three behave alike.
 //!
-//! A store holds rows and does not interpret them: it knows no operations, views or messages. The
+//! A store holds rows and does not interpret them: it has no operations, views or messages. The
 //! crate `recto` writes the rows; `docs/format.md` describes them.
 //!
 //! ```text
@@ -50,8 +50,8 @@ pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entri
 pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    KnownRows, NewConversation, Page, PageKind, ReadCommit, RestoredConversation, Rewrite, Seal,
-    StoredRows, SurveyedConversation, Tenant, Unpacked, WordsOf,
+    KnownRows, NewConversation, Page, PageKind, ReadCommit, Removal, RestoredConversation, Rewrite,
+    RewriteOf, Seal, StoredRows, SurveyedConversation, Tenant, Unpacked, WordsOf,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};

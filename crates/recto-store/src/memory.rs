@@ -10,8 +10,9 @@ use crate::checks;
 use crate::lineage::Lineages;
 use crate::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    Lineage, NewConversation, Page, PageKind, RestoredConversation, Rewrite, Seal, Store,
-    StoreFuture, StoredRows, SurveyedConversation, Tenant, Unpacked, WordSums, Words, WordsOf,
+    Lineage, NewConversation, Page, PageKind, Removal, RestoredConversation, Rewrite, RewriteOf,
+    Seal, Store, StoreFuture, StoredRows, SurveyedConversation, Tenant, Unpacked, WordSums, Words,
+    WordsOf,
 };
 
 /// A store that keeps conversations in memory until it is dropped.
@@ -172,11 +173,18 @@ impl Tables {
         Ok(())
     }
 
-    fn remove(&mut self, tenant: &Tenant, name: &str, at: Option<u32>) -> Result<(), Error> {
+    fn remove(&mut self, tenant: &Tenant, name: &str, removal: Removal) -> Result<(), Error> {
         let id = self.id(tenant, name)?;
         let current = self.rows(id)?.head().version;
-        if let Some(expected) = at.filter(|at| *at != current) {
+        if let Some(expected) = removal.at.filter(|at| *at != current) {
             return Err(Error::VersionConflict { expected, current });
+        }
+        for RewriteOf { conversation, at, rewrite } in &removal.rewrites {
+            self.check_rewrite(*conversation, *at, rewrite)?;
+        }
+        // The checks above are the last thing that can fail.
+        for RewriteOf { conversation, at, rewrite } in removal.rewrites {
+            self.rewrite(conversation, at, rewrite)?;
         }
         self.names.remove(&(tenant.clone(), name.to_owned()));
         self.drop_unused();
@@ -245,10 +253,9 @@ impl Tables {
         self.names.values().copied().filter(move |id| below.contains(id))
     }
 
-    fn rewrite(&mut self, id: ConversationId, at: u32, rewrite: Rewrite) -> Result<(), Error> {
-        self.rows(id)?;
+    fn check_rewrite(&self, id: ConversationId, at: u32, rewrite: &Rewrite) -> Result<(), Error> {
+        let rows = self.rows(id)?;
         rewrite.check_forks(self.forks(id))?;
-        let rows = self.rows_mut(id)?;
         let current = rows.head().version;
         if current != at {
             return Err(Error::VersionConflict { expected: at, current });
@@ -259,7 +266,12 @@ impl Tables {
         for page in &rewrite.pages {
             rewrite.check_page(page, rows.pages.get(&(page.kind, page.first)))?;
         }
-        // The check above is the last thing that can fail.
+        Ok(())
+    }
+
+    fn rewrite(&mut self, id: ConversationId, at: u32, rewrite: Rewrite) -> Result<(), Error> {
+        self.check_rewrite(id, at, &rewrite)?;
+        let rows = self.rows_mut(id)?;
         for commit in rewrite.commits {
             rows.commits.insert(commit.head.version, commit);
         }
@@ -389,13 +401,13 @@ impl Store for MemoryStore {
         })
     }
 
-    fn remove_at<'a>(
+    fn remove_with<'a>(
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-        at: Option<u32>,
+        removal: Removal,
     ) -> StoreFuture<'a, ()> {
-        self.answer(move |tables| tables.remove(tenant, name, at))
+        self.answer(move |tables| tables.remove(tenant, name, removal))
     }
 
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {

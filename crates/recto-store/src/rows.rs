@@ -18,8 +18,7 @@ impl FromStr for ConversationId {
     /// Reads the form that `Display` writes: `8-4-4-4-12` hexadecimal digits, in either case.
     fn from_str(text: &str) -> Result<ConversationId, Error> {
         let id = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
-        let reason =
-            || "be written like this; use the form 8-4-4-4-12 of hexadecimal digits".into();
+        let reason = || "have another form than 8-4-4-4-12 hexadecimal digits".into();
         id.map(ConversationId)
             .ok_or_else(|| Error::InvalidText { what: "conversation id", reason: reason() })
     }
@@ -31,7 +30,7 @@ impl fmt::Display for ConversationId {
     }
 }
 
-/// The owner of conversations. Names are unique per tenant, and no tenant sees conversations of another.
+/// The owner of conversations. Names are unique per tenant, and no tenant can read conversations of another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tenant(pub String);
 
@@ -164,8 +163,8 @@ pub struct NewConversation {
     pub settings: String,
     /// The policy, as JSON.
     pub policy: Option<String>,
-    /// The conversations that it is forked from, the oldest first. The others than the last one must be
-    /// the lineage of the last one: only the last one is stored.
+    /// The conversations that it is forked from, the oldest first. All except the last one must be the
+    /// lineage of the last one, because only the last one is stored.
     pub lineage: Vec<Ancestor>,
     /// Its first commit.
     pub first: CommitRow,
@@ -200,8 +199,8 @@ pub struct Seal {
     /// The pages that replace them.
     pub pages: Vec<Page>,
     /// The bodies of the packed rows as the writer has read them, in order. If another writer has
-    /// packed or rewritten some of them since, the commit fails with `RowsChanged`; otherwise erased
-    /// messages would come back. `None` skips the check.
+    /// packed or rewritten some of them since, the commit fails with `RowsChanged`; otherwise it would
+    /// restore erased messages. `None` skips the check.
     pub rows: Option<Vec<Vec<u8>>>,
 }
 
@@ -269,7 +268,7 @@ pub struct SurveyedConversation {
 pub struct WordsOf {
     /// The entry.
     pub entry: u32,
-    /// Its words, made by [`Words::of`]. The search may not find others.
+    /// Its words, made by [`Words::of`]. The search may not find words that were made in another way.
     pub words: Words,
 }
 
@@ -295,8 +294,29 @@ pub struct Rewrite {
     /// otherwise that fork would lose messages. `None` skips the check.
     pub forks: Option<Vec<ConversationId>>,
     /// Hashes of the rows that these were made from. If the stored rows differ, the rewrite fails with
-    /// `RowsChanged`; otherwise messages erased since would come back. `None` skips the check.
+    /// `RowsChanged`; otherwise it would restore messages erased since. `None` skips the check.
     pub known: Option<KnownRows>,
+}
+
+/// A rewrite of a conversation whose newest version is `at`.
+#[derive(Clone, Debug)]
+pub struct RewriteOf {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// Its newest version. The rewrite fails with `VersionConflict` if it is another one.
+    pub at: u32,
+    /// The rows to replace.
+    pub rewrite: Rewrite,
+}
+
+/// Conditions of the removal of a conversation, and rows to replace in the same transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Removal {
+    /// If given, the newest version must be this one.
+    pub at: Option<u32>,
+    /// Rewrites of conversations whose rows stay for forks: of the removed one and of removed ancestors. If
+    /// one of them fails, nothing is removed.
+    pub rewrites: Vec<RewriteOf>,
 }
 
 /// Hashes of rows as they were read.

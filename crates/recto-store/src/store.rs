@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::{
     Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, RestoredConversation, Rewrite, StoreFuture, StoredRows, SurveyedConversation, Tenant,
-    Unpacked, WordSums,
+    PageKind, Removal, RestoredConversation, Rewrite, StoreFuture, StoredRows,
+    SurveyedConversation, Tenant, Unpacked, WordSums,
 };
 
 /// A store of conversations. It returns rows as they were written.
@@ -64,15 +64,15 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     /// requests; rows that forks share can still be read and rewritten. A SQLite store overwrites the
     /// deleted rows. PostgreSQL keeps copies in free space until the store is [cleaned](Self::clean).
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> StoreFuture<'a, ()> {
-        self.remove_at(tenant, name, None)
+        self.remove_with(tenant, name, Removal::default())
     }
 
-    /// [Removes](Self::remove) a conversation if its newest version is `at`.
-    fn remove_at<'a>(
+    /// [Removes](Self::remove) a conversation and replaces rows, all of it or nothing.
+    fn remove_with<'a>(
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-        at: Option<u32>,
+        removal: Removal,
     ) -> StoreFuture<'a, ()>;
 
     /// The commits above version `above` that are not packed, in order. They include the newest one,

@@ -386,7 +386,7 @@ impl Conversation {
     }
 
     /// Loads the conversation for a writer. A loaded one is brought up to date only if the writer
-    /// expects another version: otherwise the commit notices newer versions.
+    /// expects another version: otherwise the commit detects newer versions.
     async fn load_for_write(
         &self,
         slot: &Slot<LoadedConversation>,

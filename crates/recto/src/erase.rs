@@ -26,7 +26,7 @@ pub struct ErasedMessage {
 
 impl Conversation {
     /// Overwrites a message permanently, in this conversation and in all forks that share it: in the
-    /// store's file, its journal and its search index. The entry keeps its index, its role, its tokens
+    /// store's file, its write-ahead log and its search index. The entry keeps its index, its role, its tokens
     /// and the ids and names of its tool calls.
     ///
     /// Other processes and other `Recto` values that have the conversation open do not use the message in
@@ -60,7 +60,7 @@ impl Conversation {
     ) -> Result<ErasedMessage, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
-        let (receipt, done) = loop {
+        let (erased, done) = loop {
             let loaded = self.newest(&slot, &mut open).await?;
             check_expected(loaded, expected_version)?;
             let len = loaded.conversation.log_len();
@@ -72,13 +72,13 @@ impl Conversation {
             let commits = reader.store.commits(owner, None).await?;
             let at = commits.last().map_or(0, |newest| newest.head.version);
             let mut rewrite = Rewrite { forget: vec![index.0], ..Rewrite::default() };
-            let mut receipt = None;
+            let mut erased = None;
             for row in commits {
                 let (first, mut body) = unpack_commit(owner, &row)?;
                 let place = index.0.checked_sub(first).map(|place| place as usize);
                 if let Some(entry) = place.and_then(|place| body.entries.get_mut(place)) {
                     let message = read_message(reader, &entry.body)?;
-                    receipt = Some(overwrite(index, entry, &message.erased()));
+                    erased = Some(overwrite(index, entry, &message.erased()));
                     rewrite.replace_commit(&row, body.pack());
                 }
             }
@@ -87,11 +87,11 @@ impl Conversation {
                 let mut entries = page.entries().map_err(|error| damaged(owner, error))?;
                 let entry = &mut entries[(index.0 - page.first) as usize];
                 let message = read_message(reader, &entry.body)?;
-                receipt = Some(overwrite(index, entry, &message.erased()));
+                erased = Some(overwrite(index, entry, &message.erased()));
                 rewrite.replace_page(&page, pack_entries(page.first, &entries));
             }
-            let receipt =
-                receipt.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
+            let erased =
+                erased.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
             // The rows are written even if the message was erased before, because an interrupted erasure may
             // have left copies.
             match reader.store.rewrite(owner, at, rewrite).await {
@@ -99,7 +99,7 @@ impl Conversation {
                 Err(
                     recto_store::Error::VersionConflict { .. } | recto_store::Error::RowsChanged,
                 ) => {}
-                done => break (receipt, done),
+                done => break (erased, done),
             }
         };
         // The message may be erased even if the store returned an error.
@@ -107,7 +107,7 @@ impl Conversation {
         drop(open);
         self.recto.shared.open.close_all().await;
         done?;
-        Ok(receipt)
+        Ok(erased)
     }
 }
 

@@ -36,7 +36,7 @@ pub enum Error {
     Cancelled,
     /// An import failed. The conversations that it had written were removed, except for `left`.
     #[cfg(feature = "format")]
-    #[error("{cause}; {}", about_left(.left))]
+    #[error("{cause}; {}", left_text(.left))]
     NotImported {
         /// Why it failed.
         #[source]
@@ -68,7 +68,11 @@ impl Error {
     pub fn is_conflict(&self) -> bool {
         matches!(
             self,
-            Error::Store(recto_store::Error::VersionConflict { .. } | recto_store::Error::Forked)
+            Error::Store(
+                recto_store::Error::VersionConflict { .. }
+                    | recto_store::Error::RowsChanged
+                    | recto_store::Error::Forked
+            )
         )
     }
 
@@ -126,9 +130,9 @@ impl Error {
     }
 }
 
-/// What a failed import has left in the store.
+/// The part of the error text about conversations that a failed import has left in the store.
 #[cfg(feature = "format")]
-fn about_left(left: &[(String, String)]) -> String {
+fn left_text(left: &[(String, String)]) -> String {
     if left.is_empty() {
         return "nothing was imported".to_owned();
     }

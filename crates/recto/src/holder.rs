@@ -1,7 +1,7 @@
 //! Detects whether the holder of a temporary scope is alive, if it runs on this machine.
 //!
 //! A holder locks a file in the folder for temporary files. The operating system releases the lock when
-//! the process ends for any reason. A process that can lock the file knows that the holder has died. If
+//! the process ends for any reason. If a process can lock the file, the holder has ended. If
 //! there is no such file, the holder runs on another machine, and its state is unknown.
 
 use std::fs::{File, OpenOptions, TryLockError};

@@ -172,7 +172,7 @@ impl Recto {
     }
 }
 
-/// Gives the conversations their names.
+/// Sets the tools and gives the conversations their final names.
 async fn finish(
     import: &mut Import,
     format: Format,
@@ -183,7 +183,7 @@ async fn finish(
     if conversations.iter().all(|conversation| conversation.messages == 0) {
         return Err(Error::NothingToImport { format });
     }
-    warnings.extend(about_envelopes(&conversations, format));
+    warnings.extend(envelope_warning(&conversations, format));
     Ok(ImportedTranscript { format, conversations, warnings })
 }
 
@@ -215,7 +215,7 @@ impl Reader {
         let read = move || {
             let mut sink = Sender { events: sender, warnings: Vec::new() };
             let read = recto_format::import(&input, format, &options, &mut sink);
-            // The receiver is gone if the future was dropped: nothing is left to report to.
+            // If the future was dropped, there is no receiver.
             let _receiver_is_gone = sink.events.blocking_send(Event::End(read, sink.warnings));
         };
         let thread = std::thread::Builder::new().name("recto-import".to_owned()).spawn(read);
@@ -247,7 +247,7 @@ impl Sink for Sender {
     }
 
     fn progress(&mut self, bytes: u64) {
-        // The next step notices if the receiver is gone.
+        // If there is no receiver, the next step fails.
         let _receiver_is_gone = self.events.blocking_send(Event::Progress(bytes));
     }
 }
@@ -279,10 +279,10 @@ impl Read for CancellableRead<'_> {
 }
 
 /// The warning about the fields of envelopes that are not stored.
-fn about_envelopes(conversations: &[Imported], format: Format) -> Option<TranscriptWarning> {
+fn envelope_warning(conversations: &[Imported], format: Format) -> Option<TranscriptWarning> {
     let mut lost: Vec<String> = Vec::new();
     let mut lines = 0;
-    for envelope in conversations.iter().filter_map(|made| made.envelope.as_deref()) {
+    for envelope in conversations.iter().filter_map(|imported| imported.envelope.as_deref()) {
         let envelope = EnvelopeInfo::of(envelope, format);
         lines += envelope.trailing_lines;
         lost.extend(envelope.unsupported_fields.into_iter().map(|name| match &*name {

@@ -78,6 +78,8 @@ mod apply;
 mod backup;
 #[cfg(feature = "blocking")]
 pub mod blocking;
+#[cfg(feature = "format")]
+mod bound_thinking;
 mod clock;
 mod commit;
 mod conversation;
@@ -96,6 +98,7 @@ mod progress;
 mod prune;
 mod reading;
 mod recto;
+mod remove;
 mod row_reader;
 mod salvage;
 mod search;

@@ -19,7 +19,7 @@ use crate::conversation::Creation;
 use crate::recto::Counters;
 use crate::row_reader::{OpenCommit, RowReader, damaged, measure};
 
-/// A conversation at the newest version that this process knows.
+/// A conversation at the newest version that this process has loaded.
 #[derive(Debug)]
 pub(crate) struct LoadedConversation {
     pub(crate) reader: RowReader,
@@ -238,16 +238,6 @@ impl LoadedConversation {
         }
     }
 
-    /// Adds the entries that are visible at a version.
-    pub(crate) async fn show(
-        &mut self,
-        version: Version,
-        shown: &mut ShownEntries,
-    ) -> Result<(), Error> {
-        self.limit_versions();
-        show(&self.reader, &mut self.versions, version, shown).await
-    }
-
     /// Empties the cache of decoded versions if it is full. Not called while a version is being
     /// decoded, because that may need any number of other versions.
     fn limit_versions(&mut self) {
@@ -324,7 +314,7 @@ impl LoadedConversation {
                 Err(Error::Engine(_)) => return Ok(false),
                 next => next?,
             };
-            // The saver knows only versions that it has written itself, so the next version is
+            // The saver has the costs only of versions that it has written itself, so the next version is
             // written in full.
             self.saver = Saver::default();
             self.advance(commit, next, 0);
@@ -348,15 +338,15 @@ async fn show(
     }
 }
 
-/// Adds the entries that are visible at a range of versions. It reads the rows of these versions, and of the
+/// Adds the entries that are visible at some versions. It reads the rows of these versions, and of the
 /// versions that they are stored as changes of.
 pub(crate) async fn show_all(
     reader: &RowReader,
-    range: Range<u32>,
+    shown_versions: impl Iterator<Item = Version>,
     shown: &mut ShownEntries,
 ) -> Result<(), Error> {
     let mut versions = Arc::<SavedVersions>::default();
-    for version in range.map(Version) {
+    for version in shown_versions {
         if versions.len() > MAX_CACHED_VERSIONS {
             versions = Arc::default();
         }

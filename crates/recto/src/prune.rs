@@ -138,55 +138,53 @@ impl Conversation {
             return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
         }
         let kept = kept_versions(loaded, keep).await?;
-        let forks = self.recto.shared.store.forks(self.id).await?;
+        let reader = &loaded.reader;
+        let forks = reader.store.forks(self.id).await?;
         let known_forks = forks.iter().map(|fork| fork.id).collect();
-        let shown = self.shown(loaded, &kept, forks).await?;
-        let (entries, bytes, rewrite) = without_hidden(loaded, &shown, known_forks).await?;
-        Ok((PruneReport { entries, bytes, kept_versions: kept.len() as u32 }, rewrite))
+        let kept_versions = kept.len() as u32;
+        let shown = shown(reader, kept, forks).await?;
+        let (entries, bytes, rewrite) = without_hidden(reader, &shown, known_forks).await?;
+        Ok((PruneReport { entries, bytes, kept_versions }, rewrite))
     }
+}
 
-    /// The entries of this conversation that a kept version or any version of a fork shows. Each row of a
-    /// fork is read once, however many forks share it.
-    async fn shown(
-        &self,
-        loaded: &mut LoadedConversation,
-        kept: &BTreeSet<Version>,
-        forks: Vec<ConversationRow>,
-    ) -> Result<ShownEntries, Error> {
-        let mut shared = Shared::default();
-        forks.iter().for_each(|fork| shared.add(self.id, &fork.lineage));
-        let mut shown = ShownEntries::default();
-        // Earlier versions show only entries of other conversations.
-        let (start, _) = loaded.reader.own_start();
-        shown.branch(Version(start), None);
-        let kept_by_forks = shared.versions.get(&self.id).copied().unwrap_or(0).max(start);
-        for version in (start..kept_by_forks).map(Version) {
-            loaded.show(version, &mut shown).await?;
-        }
-        for &version in kept.range(Version(kept_by_forks)..) {
-            loaded.show(version, &mut shown).await?;
-        }
-        let store = &self.recto.shared.store;
-        for fork in forks {
-            let entries = shared.entries(self.id, &fork.lineage);
-            let reader = RowReader::new(store.clone(), fork.id, fork.lineage).await?;
-            let (start, _) = reader.own_start();
-            shown.branch(Version(start), entries);
-            show_all(&reader, start..reader.newest()?.version + 1, &mut shown).await?;
-            shared.versions.remove(&fork.id);
-        }
-        // The remaining conversations are removed forks whose rows other forks share.
-        shared.versions.remove(&self.id);
-        for (id, end) in shared.versions {
-            let lineage = shared.lineages.remove(&id).unwrap_or_default();
-            let entries = lineage.iter().find(|from| from.id == self.id).map(|from| from.entries);
-            let reader = RowReader::new(store.clone(), id, lineage).await?;
-            let (start, _) = reader.own_start();
-            shown.branch(Version(start), entries);
-            show_all(&reader, start..end, &mut shown).await?;
-        }
-        Ok(shown)
+/// The entries of a conversation that a kept version or any version of a fork shows. Each row of a fork is
+/// read once, however many forks share it.
+pub(crate) async fn shown(
+    reader: &RowReader,
+    kept: BTreeSet<Version>,
+    forks: Vec<ConversationRow>,
+) -> Result<ShownEntries, Error> {
+    let id = reader.id;
+    let mut shared = Shared::default();
+    forks.iter().for_each(|fork| shared.add(id, &fork.lineage));
+    let mut shown = ShownEntries::default();
+    // Earlier versions show only entries of other conversations.
+    let (start, _) = reader.own_start();
+    shown.branch(Version(start), None);
+    let kept_by_forks = shared.versions.get(&id).copied().unwrap_or(0).max(start);
+    show_all(reader, (start..kept_by_forks).map(Version), &mut shown).await?;
+    show_all(reader, kept.range(Version(kept_by_forks)..).copied(), &mut shown).await?;
+    for fork in forks {
+        let entries = shared.entries(id, &fork.lineage);
+        let reader = RowReader::new(reader.store.clone(), fork.id, fork.lineage).await?;
+        let (start, _) = reader.own_start();
+        shown.branch(Version(start), entries);
+        let own = start..reader.newest()?.version + 1;
+        show_all(&reader, own.map(Version), &mut shown).await?;
+        shared.versions.remove(&fork.id);
     }
+    // The remaining conversations are removed forks whose rows other forks share.
+    shared.versions.remove(&id);
+    for (between, end) in shared.versions {
+        let lineage = shared.lineages.remove(&between).unwrap_or_default();
+        let entries = lineage.iter().find(|from| from.id == id).map(|from| from.entries);
+        let reader = RowReader::new(reader.store.clone(), between, lineage).await?;
+        let (start, _) = reader.own_start();
+        shown.branch(Version(start), entries);
+        show_all(&reader, (start..end).map(Version), &mut shown).await?;
+    }
+    Ok(shown)
 }
 
 /// The versions and entries that forks share with a conversation and with the forks between.
@@ -248,16 +246,15 @@ async fn kept_versions(
     Ok(kept)
 }
 
-/// The rows of this conversation with placeholders for the entries that are not shown, on condition that
-/// it has no other forks than `known_forks`. Also returns the overwritten entries and the number of their
+/// The rows of a conversation with placeholders for the entries that are not shown, on condition that it
+/// has no other forks than `known_forks`. Also returns the overwritten entries and the number of their
 /// bytes.
-async fn without_hidden(
-    loaded: &LoadedConversation,
+pub(crate) async fn without_hidden(
+    reader: &RowReader,
     shown: &ShownEntries,
     known_forks: Vec<ConversationId>,
 ) -> Result<(Vec<LogIndex>, usize, Rewrite), Error> {
-    let reader = &loaded.reader;
-    let (id, head) = (reader.id, loaded.head());
+    let (id, head) = (reader.id, reader.newest()?);
     let (_, first) = reader.own_start();
     let is_pruned = |index: u32| index >= first && !shown.contains(LogIndex(index));
     let (mut entries, mut bytes) = (Vec::new(), 0);

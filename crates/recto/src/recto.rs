@@ -291,27 +291,6 @@ impl Recto {
         Ok(self.shared.store.rename(&self.tenant, from, to).await?)
     }
 
-    /// Deletes a conversation permanently. Messages that forks share with it stay readable in the
-    /// forks. A SQLite store overwrites the deleted bytes in its file, its log and its search index.
-    /// PostgreSQL keeps them in its files until [`clean`](Self::clean).
-    pub async fn remove(&self, name: &str) -> Result<(), Error> {
-        self.remove_if(name, None).await
-    }
-
-    /// [`remove`](Self::remove), refused with `version_conflict` if another version than this is the
-    /// newest. `None` removes the conversation at any version.
-    pub async fn remove_if(
-        &self,
-        name: &str,
-        expected_version: impl Into<Option<Version>>,
-    ) -> Result<(), Error> {
-        let id = self.row(name).await?.id;
-        let at = expected_version.into().map(|version| version.0);
-        self.shared.store.remove_at(&self.tenant, name, at).await?;
-        self.shared.open.forget(id);
-        Ok(())
-    }
-
     /// Writes the store's files again without free space. After that they hold no data of removed
     /// conversations, or of erased and pruned messages. It takes as long as copying the whole store, so
     /// call it once after several removals.

@@ -91,15 +91,16 @@ impl Recto {
         Ok(SalvageReport { id, messages, missing_messages, view_of, missing_versions, faults })
     }
 
-    /// The rows to read, as far as the conversation row says.
+    /// The rows to read, according to the conversation row.
     async fn salvageable(&self, name: &str) -> Result<Source, Error> {
         let surveyed = self.shared.store.survey().await?;
-        let is_meant = |tenant: &recto_store::Tenant, found: Option<&str>, id: ConversationId| {
-            *tenant == self.tenant && (found == Some(name) || id.to_string() == name)
-        };
+        let is_searched =
+            |tenant: &recto_store::Tenant, found: Option<&str>, id: ConversationId| {
+                *tenant == self.tenant && (found == Some(name) || id.to_string() == name)
+            };
         let found = surveyed
             .into_iter()
-            .find(|found| is_meant(&found.tenant, found.name.as_deref(), found.id));
+            .find(|found| is_searched(&found.tenant, found.name.as_deref(), found.id));
         let missing = || recto_store::Error::ConversationNotFound { name: name.to_owned() };
         let found = found.ok_or_else(missing)?;
         let mut faults = Vec::new();

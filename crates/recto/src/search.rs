@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use recto_core::{LogIndex, Message, Query, Scope};
-use recto_store::{ConversationId, ConversationRow, Hit, words_of};
+use recto_store::{ConversationId, ConversationRow, Hit, Words, words_of};
 
 use crate::{Error, Recto};
 
@@ -57,7 +57,9 @@ impl Recto {
             let mut found = Vec::new();
             for (row, entry) in shown {
                 let index = LogIndex(entry);
-                if let Some(message) = self.handle_of((*row).clone()).message(index).await? {
+                let message = self.handle_of((*row).clone()).message(index).await?;
+                // A message without the words was erased in between, or the index is damaged.
+                if let Some(message) = message.filter(|message| has_all(message, &words)) {
                     found.push(FoundMessage { conversation: row.name.clone(), index, message });
                 }
             }
@@ -83,8 +85,7 @@ impl Recto {
                 if found.len() == limit {
                     return Ok(found);
                 }
-                let contained = words_of(&entry.message.text());
-                if words.iter().all(|word| contained.contains(word)) {
+                if has_all(&entry.message, &words) {
                     let (index, message) = (entry.index, entry.message);
                     let conversation = info.name.clone();
                     found.push(FoundMessage { conversation, index, message });
@@ -113,7 +114,7 @@ impl Recto {
             unknown.insert(found.into_iter().map(Arc::new).collect());
         }
         let mut rows = known.0[&id].iter();
-        Ok(rows.find(|row| row.id == id || shares(row, hit)).cloned())
+        Ok(rows.find(|row| owner(row, hit.entry) == id).cloned())
     }
 }
 
@@ -122,8 +123,13 @@ impl Recto {
 #[derive(Default)]
 struct KnownRows(HashMap<ConversationId, Vec<Arc<ConversationRow>>>);
 
-/// Whether a fork shares a message with the conversation that it was added to.
-fn shares(fork: &ConversationRow, hit: &Hit) -> bool {
-    let owner = fork.lineage.iter().find(|ancestor| hit.entry < ancestor.entries);
-    owner.is_some_and(|ancestor| ancestor.id == hit.conversation)
+/// The conversation that a message in the log of another one, or of the same one, was added to.
+fn owner(of: &ConversationRow, entry: u32) -> ConversationId {
+    let ancestor = of.lineage.iter().find(|ancestor| entry < ancestor.entries);
+    ancestor.map_or(of.id, |ancestor| ancestor.id)
+}
+
+fn has_all(message: &Message, words: &[String]) -> bool {
+    let contained = Words::of(&message.text());
+    words.iter().all(|word| contained.contains(word))
 }

@@ -350,6 +350,7 @@ impl Check {
         progress: ProgressFn<'_>,
     ) -> Result<(), Error> {
         let head = reader.newest()?;
+        let base = self.conversation.clone();
         self.start = reader.own_start().0.max(self.start);
         self.first_row(reader).await?;
         let mut version = self.start;
@@ -383,9 +384,11 @@ impl Check {
             let fault = "the computed end of the chain differs from the stored one";
             self.fault(head.version, fault.to_owned());
         }
-        let first = Version(self.start.saturating_sub(1));
         if let Some(conversation) = &self.conversation
-            && let Err(error) = conversation.verify_since(first)
+            && let Err(error) = match &base {
+                Some(base) => conversation.verify_since(base),
+                None => conversation.verify(),
+            }
         {
             let fault = error.to_string();
             self.fault(head.version, fault);

@@ -6,10 +6,10 @@
 //! simplest steps, so shrinking the numbers simplifies the steps.
 
 mod choices;
+mod invalid;
 mod message;
 mod operation;
 mod query;
-mod spoiled;
 mod transcript;
 
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn single(choices: &mut Choices, model: &Model) -> Value {
         23..=25 => described(choices, json!({"operation": "UNDO"})),
         _ => described(choices, json!({"operation": "REDO"})),
     };
-    json!({"op": spoiled::maybe_spoiled(choices, model, operation)})
+    json!({"op": invalid::maybe_invalid(choices, model, operation)})
 }
 
 /// A list of operations, each mostly valid in the state after the previous ones.
@@ -114,7 +114,7 @@ fn list(choices: &mut Choices, model: &Model) -> Value {
             31 => json!({"operation": "UNDO"}),
             _ => operation::operation(choices, &after, model.version()),
         };
-        let operation = spoiled::maybe_spoiled(choices, &after, operation);
+        let operation = invalid::maybe_invalid(choices, &after, operation);
         // If this operation is refused, the whole list is, so the state for the next ones does not matter.
         let _ = after.apply(&json!({"op": operation}), 0);
         operations.push(operation);

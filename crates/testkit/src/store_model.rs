@@ -136,8 +136,33 @@ impl StoreModel {
         self.insert(name, Stored { id, ancestors, model, versions, messages, inherited });
     }
 
-    /// Removes a conversation.
+    /// "Remove deletes the messages of a conversation, except those that versions of its forks show." If no
+    /// fork of it is left, the same holds for the removed conversation above it, and so on.
     pub fn remove(&mut self, name: &str) {
+        let removed = &self.conversations[name];
+        let others = || self.conversations.iter().filter(|(other, _)| *other != name);
+        // The conversation, or the nearest one above it that still has a name or a fork.
+        let above = removed.ancestors.iter().rev().map(|(id, _)| *id);
+        let stays = [removed.id].into_iter().chain(above).find(|id| {
+            let has = |stored: &Stored| {
+                stored.id == *id || stored.ancestors.iter().any(|(above, _)| above == id)
+            };
+            others().any(|(_, stored)| has(stored))
+        });
+        let has_name = |id: usize| others().any(|(_, stored)| stored.id == id);
+        if let Some(owner) = stays.filter(|id| !has_name(*id)) {
+            let shown: BTreeSet<usize> = others()
+                .flat_map(|(_, stored)| {
+                    (0..=stored.model.version()).flat_map(|version| stored.shown_at(version))
+                })
+                .collect();
+            let all = self.conversations.values().flat_map(|stored| &stored.messages);
+            let hidden: BTreeSet<usize> = all
+                .filter(|message| self.messages[message].0 == owner && !shown.contains(message))
+                .copied()
+                .collect();
+            hidden.into_iter().for_each(|message| self.overwrite(message, "[pruned]"));
+        }
         self.conversations.remove(name);
     }
 

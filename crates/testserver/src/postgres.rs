@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub struct PostgresServer {
 
 /// The script that runs the server, and the pipe that keeps it running.
 #[derive(Debug)]
-struct ServerScript {
+pub(crate) struct ServerScript {
     process: Child,
     commands: Option<ChildStdin>,
     replies: BufReader<ChildStdout>,
@@ -153,7 +153,7 @@ impl PostgresServer {
         self.script.lock().expect("no command panics")
     }
 
-    fn psql(&self, database: &str, sql: &str) -> std::process::Command {
+    fn psql(&self, database: &str, sql: &str) -> Command {
         let mut psql = self.programs.command(self.programs.path("psql"));
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]);
         psql.args(["--set", "ON_ERROR_STOP=1", "--dbname", &self.address(database)]);
@@ -203,6 +203,11 @@ impl ServerScript {
         for setting in settings.into_iter().chain(encryption.into_iter().flatten()) {
             script.args(["-c", &setting]);
         }
+        ServerScript::spawn(script)
+    }
+
+    /// Starts the script.
+    pub(crate) fn spawn(mut script: Command) -> ServerScript {
         // Its own process group: a signal to the group of the tests must not end the script before it has
         // cleaned up.
         script.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -229,7 +234,7 @@ impl Drop for ServerScript {
     }
 }
 
-fn make_folder(folder: &Path, programs: &Programs) {
+pub(crate) fn make_folder(folder: &Path, programs: &Programs) {
     std::fs::create_dir(folder).expect("the folder for temporary files is writable");
     if let Some(user) = programs.user() {
         std::os::unix::fs::chown(folder, Some(user.uid), Some(user.gid))
@@ -265,7 +270,7 @@ fn initialise(folder: &Path, programs: &Programs) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let socket = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
     socket.local_addr().expect("a bound socket has an address").port()
 }

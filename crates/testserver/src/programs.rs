@@ -74,7 +74,7 @@ fn has_server(folder: &Path) -> bool {
 }
 
 /// The uid (`-u`) or gid (`-g`) of a user; by default of the user of this process.
-fn user_id(which: &str, user: Option<&str>) -> Option<u32> {
-    let output = Command::new("id").arg(which).args(user).output().ok()?;
+fn user_id(flag: &str, user: Option<&str>) -> Option<u32> {
+    let output = Command::new("id").arg(flag).args(user).output().ok()?;
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }

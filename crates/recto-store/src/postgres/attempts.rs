@@ -4,7 +4,7 @@
 //! |---|---|
 //! | conflict with another transaction (40001, 40P01) | up to 12 attempts within seconds |
 //! | connection lost, or 40003 | up to 12 attempts: each can detect what an earlier one did. If all fail, the outcome is unknown |
-//! | no answer within the time limit | none. If it was a write, the outcome is unknown |
+//! | no response within the time limit | no retry. If it was a write, the outcome is unknown |
 //! | server not reachable | 3 attempts; 12 if the outcome of an earlier one is in doubt |
 //! | any other | returned at once |
 
@@ -15,29 +15,29 @@ use super::fault::Fault;
 use crate::Error;
 use crate::new_id::new_id_now;
 
-const TRIES: u32 = 12;
-const TRIES_TO_CONNECT: u32 = 3;
+const MAX_ATTEMPTS: u32 = 12;
+const MAX_CONNECT_ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// The attempts at one request.
 #[derive(Debug)]
 pub(super) struct Attempts {
-    doing: &'static str,
+    action: &'static str,
     made: u32,
     in_doubt: bool,
-    reads: bool,
+    is_read: bool,
 }
 
 impl Attempts {
-    /// Starts a request that changes something.
-    pub(super) fn at(doing: &'static str) -> Attempts {
-        Attempts { doing, made: 0, in_doubt: false, reads: false }
+    /// Attempts at a request that changes something. `action` names it in errors.
+    pub(super) fn of_write(action: &'static str) -> Attempts {
+        Attempts { action, made: 0, in_doubt: false, is_read: false }
     }
 
-    /// Starts a request that only reads, so repeating it is safe.
-    pub(super) fn at_reading(doing: &'static str) -> Attempts {
-        Attempts { reads: true, ..Attempts::at(doing) }
+    /// Attempts at a request that only reads, so repeating it is safe.
+    pub(super) fn of_read(action: &'static str) -> Attempts {
+        Attempts { is_read: true, ..Attempts::of_write(action) }
     }
 
     /// Whether an earlier attempt may have done the work.
@@ -45,33 +45,33 @@ impl Attempts {
         self.in_doubt
     }
 
-    /// Takes the result of an attempt: breaks with the final result, or continues after a pause.
+    /// Handles the result of an attempt: breaks with the final result, or continues after a pause.
     pub(super) async fn settle<T>(
         &mut self,
         attempt: Result<T, Fault>,
     ) -> ControlFlow<Result<T, Error>> {
         self.made += 1;
-        let (reason, tries) = match attempt {
+        let (reason, max_attempts) = match attempt {
             Ok(done) => return ControlFlow::Break(Ok(done)),
             Err(Fault::Refused(error)) => return ControlFlow::Break(Err(error)),
             Err(Fault::Failed(reason)) => (reason, 0),
-            Err(Fault::Collided(reason)) => (reason, TRIES),
+            Err(Fault::Collided(reason)) => (reason, MAX_ATTEMPTS),
             Err(Fault::Lost(reason)) => {
-                self.in_doubt |= !self.reads;
-                (reason, TRIES)
+                self.in_doubt |= !self.is_read;
+                (reason, MAX_ATTEMPTS)
             }
             Err(Fault::Silent(reason)) => {
-                self.in_doubt |= !self.reads;
+                self.in_doubt |= !self.is_read;
                 (reason, 0)
             }
             Err(Fault::Unreachable(reason)) => {
-                (reason, if self.in_doubt { TRIES } else { TRIES_TO_CONNECT })
+                (reason, if self.in_doubt { MAX_ATTEMPTS } else { MAX_CONNECT_ATTEMPTS })
             }
         };
-        if self.made >= tries {
+        if self.made >= max_attempts {
             return ControlFlow::Break(Err(match self.in_doubt {
                 true => Error::UnknownOutcome,
-                false => Error::failed(self.doing, reason),
+                false => Error::failed(self.action, reason),
             }));
         }
         tokio::time::sleep(self.pause()).await;
@@ -80,9 +80,9 @@ impl Attempts {
 
     /// The pause before the next attempt: exponential back-off with jitter.
     fn pause(&self) -> Duration {
-        let longest = FIRST_PAUSE * 2_u32.pow(self.made.min(10) - 1);
-        let chance = (new_id_now().as_u128() % 1024) as u32;
-        longest.min(LONGEST_PAUSE) * (512 + chance) / 1024
+        let max = FIRST_PAUSE * 2_u32.pow(self.made.min(10) - 1);
+        let random = (new_id_now().as_u128() % 1024) as u32;
+        max.min(MAX_PAUSE) * (512 + random) / 1024
     }
 }
 
@@ -91,19 +91,19 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn attempts_are_bounded_and_end_in_the_right_answer() {
+    async fn attempts_are_bounded_and_end_with_the_correct_error() {
         let lost = || Err::<(), _>(Fault::Lost("gone".into()));
         let collided = || Err::<(), _>(Fault::Collided("40001".into()));
         let unreachable = || Err::<(), _>(Fault::Unreachable("down".into()));
-        for (fault, made, answer) in [
-            (&lost as &dyn Fn() -> Result<(), Fault>, TRIES, Error::UnknownOutcome),
-            (&collided, TRIES, Error::failed("testing", "40001")),
-            (&unreachable, TRIES_TO_CONNECT, Error::failed("testing", "down")),
+        for (fault, made, error) in [
+            (&lost as &dyn Fn() -> Result<(), Fault>, MAX_ATTEMPTS, Error::UnknownOutcome),
+            (&collided, MAX_ATTEMPTS, Error::failed("testing", "40001")),
+            (&unreachable, MAX_CONNECT_ATTEMPTS, Error::failed("testing", "down")),
         ] {
-            let mut attempts = Attempts::at("testing");
+            let mut attempts = Attempts::of_write("testing");
             loop {
                 if let ControlFlow::Break(end) = attempts.settle(fault()).await {
-                    assert_eq!(end, Err(answer));
+                    assert_eq!(end, Err(error));
                     break;
                 }
             }
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_vanishes_after_a_doubt_leaves_the_outcome_unknown() {
-        let mut attempts = Attempts::at("testing");
+    async fn an_unreachable_server_after_a_lost_connection_leaves_the_outcome_unknown() {
+        let mut attempts = Attempts::of_write("testing");
         let _ = attempts.settle(Err::<(), _>(Fault::Lost("gone".into()))).await;
         loop {
             let down = Err::<(), _>(Fault::Unreachable("down".into()));

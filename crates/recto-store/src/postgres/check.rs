@@ -56,11 +56,11 @@ SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(ARRAY[
 
 impl PostgresStore {
     /// Runs the checks.
-    pub(super) async fn look_for_damage(&self) -> Result<Vec<String>, Error> {
-        let mut attempts = Attempts::at_reading("checking the tables");
+    pub(super) async fn check_tables(&self) -> Result<Vec<String>, Error> {
+        let mut attempts = Attempts::of_read("checking the tables");
         loop {
-            if let ControlFlow::Break(answer) = attempts.settle(self.try_to_look().await).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(self.try_to_look().await).await {
+                return result;
             }
         }
     }
@@ -86,18 +86,18 @@ impl PostgresStore {
     }
 
     /// Size of the tables and their indexes, in bytes.
-    pub(super) async fn measure(&self) -> Result<Option<u64>, Error> {
-        let mut attempts = Attempts::at_reading("measuring the tables");
+    pub(super) async fn database_size(&self) -> Result<Option<u64>, Error> {
+        let mut attempts = Attempts::of_read("measuring the tables");
         loop {
             let attempt = async {
                 let row = self.connections.get().await?.query_one(SIZE, &[]).await?;
                 let size: i64 = row.try_get(0)?;
                 Ok(u64::try_from(size).ok())
             };
-            if let ControlFlow::Break(answer) =
+            if let ControlFlow::Break(result) =
                 attempts.settle(self.connections.limited(attempt).await).await
             {
-                return answer;
+                return result;
             }
         }
     }

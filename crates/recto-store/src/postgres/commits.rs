@@ -1,4 +1,4 @@
-//! Accepting requests, and reading the newest ones.
+//! Inserts the rows of accepted requests, and reads the newest rows.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,13 +19,13 @@ use super::tenants::unknown;
 use crate::new_id::new_id_now;
 use crate::{Commit, CommitRow, ConversationId, Error, Unpacked, WordsOf, checks};
 
-const DOING: &str = "accepting a request";
+const ACTION: &str = "accepting a request";
 
-/// Inserts the row of a request if the version before exists and its own version does not. The lock on
-/// the version before prevents that it is packed or removed at the same time: otherwise a row that was
-/// inserted and packed since the statement began could be inserted a second time. No row is inserted
-/// after a row with the nil attempt, which marks a removed conversation, nor if rows were rewritten since
-/// the writer has read them.
+/// Inserts the row of a request if the row of the previous version exists and the row of its version does
+/// not. The lock on the previous row prevents a concurrent statement from packing or removing it:
+/// otherwise a row that was inserted and packed since this statement began could be inserted a second
+/// time. No row is inserted after a row with the nil attempt, which marks a removed conversation, nor if
+/// rows were rewritten since the writer has read them.
 macro_rules! insert {
     () => {
         r"INSERT INTO recto_commits
@@ -76,8 +76,9 @@ const ACCEPT_KEY: &str = insert_with!(key!());
 const ACCEPT_WORDS: &str = insert_with!(words!("10", "11"));
 const ACCEPT_BOTH: &str = insert_with!(key!(), words!("14", "15"));
 
-/// Reads what became of a row: the newest version, the attempt that wrote the version, and the key.
-const LOOK: &str = r"
+/// Reads the state of a row that was not inserted: the newest version, the attempt that wrote the row,
+/// whether its key is stored, the number of rewrites, and whether the conversation has a name.
+const ROW_STATE: &str = r"
 SELECT
     (SELECT max(version) FROM recto_commits WHERE tenant = $1 AND conversation = $2) AS current,
     (SELECT attempt FROM recto_commits
@@ -105,11 +106,11 @@ impl PostgresStore {
         id: ConversationId,
         above: Option<u32>,
     ) -> Result<Unpacked, Error> {
-        let mut attempts = Attempts::at_reading("reading commits");
+        let mut attempts = Attempts::of_read("reading commits");
         loop {
             let attempt = self.connections.limited(self.try_to_read_commits(id, above)).await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
     }
@@ -141,14 +142,61 @@ impl PostgresStore {
     pub(super) async fn accept(&self, commit: Commit) -> Result<(), Error> {
         checks::check_commit(&commit)?;
         let draft = CommitDraft::new(&commit, self.search);
-        let mut attempts = Attempts::at(DOING);
+        let mut attempts = Attempts::of_write(ACTION);
         loop {
             let attempt =
                 self.connections.limited(self.try_to_accept(&draft, attempts.in_doubt())).await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
+    }
+
+    /// Accepts several requests of one conversation in one transaction: all of them or none.
+    pub(super) async fn accept_all(&self, commits: Vec<Commit>) -> Result<(), Error> {
+        for commit in &commits {
+            checks::check_commit(commit)?;
+        }
+        let same = commits.windows(2).all(|pair| pair[0].conversation == pair[1].conversation);
+        if commits.len() < 2 || !same {
+            for commit in commits {
+                self.accept(commit).await?;
+            }
+            return Ok(());
+        }
+        let drafts: Vec<CommitDraft<'_>> =
+            commits.iter().map(|commit| CommitDraft::new(commit, self.search)).collect();
+        let mut attempts = Attempts::of_write(ACTION);
+        loop {
+            let attempt = self.try_to_accept_all(&drafts, attempts.in_doubt());
+            let attempt = self.connections.limited(attempt).await;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
+            }
+        }
+    }
+
+    async fn try_to_accept_all(
+        &self,
+        drafts: &[CommitDraft<'_>],
+        in_doubt: bool,
+    ) -> Result<(), Fault> {
+        let mut client = self.connections.get().await?;
+        let Some(first) = drafts.first() else { return Ok(()) };
+        let tenant = self.tenant_of(&client, first.commit.conversation).await?;
+        let transaction = client.transaction().await?;
+        for (number, draft) in drafts.iter().enumerate() {
+            if !draft.insert(&transaction, &tenant).await? {
+                transaction.rollback().await?;
+                // An earlier attempt has written all rows or none: if all, the first one is refused.
+                return draft.find_reason(&client, &tenant, in_doubt && number == 0).await;
+            }
+            if let (Some(seal), Some(pages)) = (&draft.commit.seal, &draft.pages) {
+                let id = draft.commit.conversation;
+                packing::pack_away(&transaction, &tenant, id, seal, pages).await?;
+            }
+        }
+        Ok(transaction.commit().await?)
     }
 
     async fn try_to_accept(&self, draft: &CommitDraft<'_>, in_doubt: bool) -> Result<(), Fault> {
@@ -160,7 +208,7 @@ impl PostgresStore {
         };
         match is_accepted {
             true => Ok(()),
-            false => draft.look(&client, &tenant, in_doubt).await,
+            false => draft.find_reason(&client, &tenant, in_doubt).await,
         }
     }
 }
@@ -240,14 +288,19 @@ impl<'a> CommitDraft<'a> {
         Ok(true)
     }
 
-    /// Finds out why the row was not inserted, or that an earlier attempt has inserted it.
-    async fn look(&self, client: &Client, tenant: &[u8], in_doubt: bool) -> Result<(), Fault> {
+    /// Determines why the row was not inserted. Succeeds if an earlier attempt has inserted it.
+    async fn find_reason(
+        &self,
+        client: &Client,
+        tenant: &[u8],
+        in_doubt: bool,
+    ) -> Result<(), Fault> {
         let version = self.commit.row.head.version;
         let key = self.commit.key.as_ref();
-        let look = client.prepare_cached(LOOK).await?;
+        let read = client.prepare_cached(ROW_STATE).await?;
         let row = client
             .query_one(
-                &look,
+                &read,
                 &[
                     &tenant,
                     &self.commit.conversation.0,
@@ -281,7 +334,7 @@ impl<'a> CommitDraft<'a> {
             if self.commit.rewrites.is_some_and(|known| known != rewrites as u64) {
                 return Err(Error::RowsChanged.into());
             }
-            return Err(Fault::Collided("the newest version is not settled".into()));
+            return Err(Fault::Collided("the newest version was changed at the same time".into()));
         }
         Err(Error::VersionConflict { expected: version.saturating_sub(1), current }.into())
     }

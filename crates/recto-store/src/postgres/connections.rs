@@ -131,7 +131,7 @@ impl Connect for Connector {
                 Some(tls) => ConfigConnectImpl { tls }.connect(&config).await?,
                 None => ConfigConnectImpl { tls: NoTls }.connect(&config).await?,
             };
-            // A server that does not know these settings works without them.
+            // A server that does not support these settings works without them.
             let _ = client.batch_execute(SESSION_SETTINGS).await;
             client.batch_execute(&self.limits).await?;
             Ok((client, task))

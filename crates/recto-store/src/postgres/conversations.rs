@@ -20,8 +20,8 @@ use crate::{
     SurveyedConversation, Tenant, checks,
 };
 
-/// Creates a conversation if its direct ancestor exists. The lock prevents that it is removed at the same
-/// time; its own ancestors are not removed as long as it exists.
+/// Creates a conversation if its direct ancestor exists. The lock prevents a concurrent removal of the
+/// ancestor, whose own ancestors are not removed as long as it exists.
 const CREATE: &str = r"
 WITH parents AS (
     SELECT id FROM recto_conversations WHERE tenant = $1 AND id = $7::uuid FOR SHARE
@@ -85,7 +85,7 @@ const FORKS: &str = conversations!(
      ORDER BY c.name"
 );
 
-/// Whether a row of `recto_parents` is missing, superfluous or another than the lineage says.
+/// Whether a row of `recto_parents` is missing, has no conversation, or differs from the lineage.
 const PARENTS_DIFFER: &str = r"
 SELECT EXISTS (
     SELECT 1 FROM (
@@ -111,19 +111,19 @@ const TAKEN: &str = r"
 SELECT EXISTS (SELECT 1 FROM recto_conversations WHERE tenant = $1 AND name = $2) AS name,
     EXISTS (SELECT 1 FROM recto_conversations WHERE id = $3) AS id";
 
-const IS_THERE: &str = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2";
+const EXISTS_BY_ID: &str = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2";
 
 impl PostgresStore {
     /// Creates a conversation.
     pub(super) async fn create_conversation(&self, new: NewConversation) -> Result<(), Error> {
         checks::check_new(&new)?;
-        let mut attempts = Attempts::at("creating a conversation");
+        let mut attempts = Attempts::of_write("creating a conversation");
         loop {
             let attempt =
                 self.connections.limited(self.try_to_create(&new, attempts.in_doubt())).await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                answer?;
-                self.tenants.learn(new.id, tenants::bytes(&new.tenant));
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                result?;
+                self.tenants.cache(new.id, tenants::bytes(&new.tenant));
                 return Ok(());
             }
         }
@@ -134,8 +134,8 @@ impl PostgresStore {
         self.create_with(&client, new, Some(&new.name), in_doubt).await
     }
 
-    /// Creates a conversation, on a connection or in a transaction. It gets no name if it is only kept
-    /// for its forks.
+    /// Creates a conversation, on a connection or in a transaction. `name` is `None` for a removed
+    /// conversation that is kept for its forks.
     pub(super) async fn create_with(
         &self,
         client: &impl GenericClient,
@@ -186,9 +186,9 @@ impl PostgresStore {
         match created {
             Ok(1) => Ok(()),
             Ok(_) => Err(self.missing_parent(client, new).await?),
-            // Another request has taken it since the check: the next attempt finds out which.
+            // Another request has taken the name or the id since the check: the next attempt reports which.
             Err(error) if is_taken_in(&error, "recto_conversations") => {
-                Err(Fault::Collided("another one of that name was created".into()))
+                Err(Fault::Collided("another conversation of that name was created".into()))
             }
             Err(error) => Err(error.into()),
         }
@@ -199,15 +199,17 @@ impl PostgresStore {
         client: &impl GenericClient,
         new: &NewConversation,
     ) -> Result<Fault, Fault> {
-        let is_there = client.prepare_cached(IS_THERE).await?;
+        let exists_by_id = client.prepare_cached(EXISTS_BY_ID).await?;
         if let Some(parent) = new.lineage.last() {
             let tenant = tenants::bytes(&new.tenant);
-            let found = client.query_opt(&is_there, &[&tenant, &parent.id.0]).await?;
+            let found = client.query_opt(&exists_by_id, &[&tenant, &parent.id.0]).await?;
             if found.is_none() {
                 return Ok(unknown(parent.id));
             }
         }
-        Ok(Fault::Collided("the conversation it is forked from is not settled".into()))
+        Ok(Fault::Collided(
+            "the conversation that it is forked from was changed at the same time".into(),
+        ))
     }
 
     /// Finds a conversation by its name.
@@ -220,7 +222,7 @@ impl PostgresStore {
         let found = self.read_conversations(FIND, tenants::bytes(tenant), &[&bytes]).await?;
         let found = found.into_iter().next();
         match found.as_ref().filter(|row| row.name != name) {
-            Some(other) => Err(misleading(other.id)),
+            Some(other) => Err(wrong_index_entry(other.id)),
             None => Ok(found),
         }
     }
@@ -234,14 +236,14 @@ impl PostgresStore {
         let found = self.read_conversations(GET, tenants::bytes(tenant), &[&id.0]).await?;
         let found = found.into_iter().next();
         match found.as_ref().filter(|row| row.id != id) {
-            Some(_) => Err(misleading(id)),
+            Some(_) => Err(wrong_index_entry(id)),
             None => Ok(found),
         }
     }
 
     /// All conversations of all tenants, ancestors before their forks.
     pub(super) async fn survey_conversations(&self) -> Result<Vec<SurveyedConversation>, Error> {
-        let mut attempts = Attempts::at_reading("listing conversations");
+        let mut attempts = Attempts::of_read("listing conversations");
         loop {
             let attempt = async {
                 let client = self.connections.get().await?;
@@ -251,10 +253,10 @@ impl PostgresStore {
                 found.sort_by_key(|found| found.row.as_ref().map_or(0, |row| row.lineage.len()));
                 Ok(found)
             };
-            if let ControlFlow::Break(answer) =
+            if let ControlFlow::Break(result) =
                 attempts.settle(self.connections.limited(attempt).await).await
             {
-                return answer;
+                return result;
             }
         }
     }
@@ -275,20 +277,20 @@ impl PostgresStore {
         &self,
         id: ConversationId,
     ) -> Result<Vec<ConversationRow>, Error> {
-        let mut attempts = Attempts::at_reading("looking for forks");
+        let mut attempts = Attempts::of_read("looking for forks");
         let tenant = loop {
             let attempt = async {
                 let client = self.connections.get().await?;
                 let tenant = self.tenant_of(&client, id).await?;
-                let is_there = client.prepare_cached(IS_THERE).await?;
-                let found = client.query_opt(&is_there, &[&&*tenant, &id.0]).await?;
+                let exists_by_id = client.prepare_cached(EXISTS_BY_ID).await?;
+                let found = client.query_opt(&exists_by_id, &[&&*tenant, &id.0]).await?;
                 check_parents(&client, &tenant, id).await?;
                 found.map(|_| tenant).ok_or_else(|| unknown(id))
             };
-            if let ControlFlow::Break(answer) =
+            if let ControlFlow::Break(result) =
                 attempts.settle(self.connections.limited(attempt).await).await
             {
-                break answer?;
+                break result?;
             }
         };
         self.read_conversations(FORKS, &tenant, &[&id.0]).await
@@ -302,7 +304,7 @@ impl PostgresStore {
     ) -> Result<Vec<ConversationRow>, Error> {
         let mut parameters: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&tenant];
         parameters.extend(others);
-        let mut attempts = Attempts::at_reading("looking for conversations");
+        let mut attempts = Attempts::of_read("looking for conversations");
         loop {
             let attempt = async {
                 let client = self.connections.get().await?;
@@ -312,11 +314,11 @@ impl PostgresStore {
                 fill_lineages(&client, tenant, &mut found).await?;
                 Ok(found)
             };
-            if let ControlFlow::Break(answer) =
+            if let ControlFlow::Break(result) =
                 attempts.settle(self.connections.limited(attempt).await).await
             {
-                let found = answer?;
-                found.iter().for_each(|row| self.tenants.learn(row.id, tenant));
+                let found = result?;
+                found.iter().for_each(|row| self.tenants.cache(row.id, tenant));
                 return Ok(found);
             }
         }
@@ -330,14 +332,14 @@ impl PostgresStore {
         to: &str,
     ) -> Result<(), Error> {
         checks::check_name(to)?;
-        let mut attempts = Attempts::at("renaming a conversation");
+        let mut attempts = Attempts::of_write("renaming a conversation");
         loop {
             let attempt = self
                 .connections
                 .limited(self.try_to_rename(tenant, from, to, attempts.in_doubt()))
                 .await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
     }
@@ -350,7 +352,7 @@ impl PostgresStore {
         policy: Option<String>,
     ) -> Result<(), Error> {
         // Repeating is safe: the statement is idempotent.
-        let mut attempts = Attempts::at_reading("setting a policy");
+        let mut attempts = Attempts::of_read("setting a policy");
         loop {
             let attempt = async {
                 let client = self.connections.get().await?;
@@ -362,10 +364,10 @@ impl PostgresStore {
                     _ => Ok(()),
                 }
             };
-            if let ControlFlow::Break(answer) =
+            if let ControlFlow::Break(result) =
                 attempts.settle(self.connections.limited(attempt).await).await
             {
-                return answer;
+                return result;
             }
         }
     }
@@ -397,7 +399,7 @@ fn exists(name: &str) -> Fault {
 
 /// The server does not compare a row with the index entry that leads to it, so a damaged index can lead to
 /// the row of another conversation.
-pub(super) fn misleading(conversation: ConversationId) -> Error {
+pub(super) fn wrong_index_entry(conversation: ConversationId) -> Error {
     let reason = "an index of the database leads to another conversation".to_owned();
     Error::Damaged { conversation, reason }
 }
@@ -406,7 +408,7 @@ pub(super) fn misleading(conversation: ConversationId) -> Error {
 pub(super) fn check_owner(row: &Row, id: ConversationId) -> Result<(), Fault> {
     match row.try_get::<_, Uuid>("owner")? == id.0 {
         true => Ok(()),
-        false => Err(misleading(id).into()),
+        false => Err(wrong_index_entry(id).into()),
     }
 }
 
@@ -442,8 +444,7 @@ fn named(row: &Row, name: String) -> Result<ConversationRow, Fault> {
     })
 }
 
-/// Replaces the lineages of conversations that were read, which have only the direct ancestor, by the whole
-/// ones.
+/// Completes the lineages of conversations that were read, which have only the direct ancestor.
 async fn fill_lineages(
     client: &impl GenericClient,
     tenant: &[u8],
@@ -468,7 +469,7 @@ async fn fill_lineages(
     Ok(())
 }
 
-/// The same for a survey, which has read all conversations.
+/// Completes the lineages of a survey, which has read all conversations.
 fn fill_surveyed_lineages(found: &mut [SurveyedConversation]) {
     let parent = |row: &ConversationRow| (row.id, row.lineage.last().copied());
     let parents: HashMap<_, _> =

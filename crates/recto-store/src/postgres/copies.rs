@@ -52,7 +52,7 @@ VALUES ($1, $2, $3, $4, $5, $6)";
 impl PostgresStore {
     /// Lists the tenants.
     pub(super) async fn list_tenants(&self) -> Result<Vec<Tenant>, Error> {
-        let mut attempts = Attempts::at_reading("listing tenants");
+        let mut attempts = Attempts::of_read("listing tenants");
         loop {
             let attempt = async {
                 let client = self.connections.get().await?;
@@ -60,22 +60,22 @@ impl PostgresStore {
                 let tenants = rows.iter().map(|row| Ok(Tenant(text(row, "tenant")?)));
                 tenants.collect::<Result<Vec<_>, Fault>>()
             };
-            if let ControlFlow::Break(answer) =
+            if let ControlFlow::Break(result) =
                 attempts.settle(self.connections.limited(attempt).await).await
             {
-                return answer;
+                return result;
             }
         }
     }
 
     /// Reads the search index of a tenant.
     pub(super) async fn read_index(&self, tenant: &Tenant) -> Result<WordSums, Error> {
-        let mut attempts = Attempts::at_reading("reading the search index");
+        let mut attempts = Attempts::of_read("reading the search index");
         loop {
             let attempt = async {
                 let client = self.connections.get().await?;
                 let mut sums = WordSums::default();
-                // Part by part: the index may be larger than memory.
+                // In parts, because the index may be larger than memory.
                 let mut after = (Uuid::nil(), -1_i64);
                 loop {
                     let tenant = tenants::bytes(tenant);
@@ -90,19 +90,19 @@ impl PostgresStore {
                     }
                 }
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt.await).await {
+                return result;
             }
         }
     }
 
     /// Reads all rows of a conversation in one snapshot.
     pub(super) async fn read_rows(&self, id: ConversationId) -> Result<StoredRows, Error> {
-        let mut attempts = Attempts::at_reading("reading rows");
+        let mut attempts = Attempts::of_read("reading rows");
         loop {
             let attempt = self.connections.limited(self.try_to_read_rows(id)).await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
     }
@@ -151,16 +151,16 @@ impl PostgresStore {
         conversations: Vec<RestoredConversation>,
     ) -> Result<(), Error> {
         checks::check_restored(&conversations)?;
-        let mut attempts = Attempts::at("restoring conversations");
+        let mut attempts = Attempts::of_write("restoring conversations");
         loop {
             let attempt = self
                 .connections
                 .limited(self.try_to_restore(&conversations, attempts.in_doubt()))
                 .await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                answer?;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                result?;
                 for RestoredConversation { new, .. } in &conversations {
-                    self.tenants.learn(new.id, tenants::bytes(&new.tenant));
+                    self.tenants.cache(new.id, tenants::bytes(&new.tenant));
                 }
                 return Ok(());
             }
@@ -177,8 +177,8 @@ impl PostgresStore {
         };
         let mut client = self.connections.get().await?;
         let tenant = tenants::bytes(&last.tenant);
-        let is_there = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2";
-        if in_doubt && client.query_opt(is_there, &[&tenant, &last.id.0]).await?.is_some() {
+        let exists = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2";
+        if in_doubt && client.query_opt(exists, &[&tenant, &last.id.0]).await?.is_some() {
             return Ok(()); // an earlier attempt has done all of it
         }
         let transaction = client.transaction().await?;

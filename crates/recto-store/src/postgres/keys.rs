@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::conversations::{check_owner, misleading};
+use super::conversations::{check_owner, wrong_index_entry};
 use super::fault::Fault;
 use super::numbers::{hash, number};
 use super::tenants::unknown;
@@ -34,11 +34,11 @@ impl PostgresStore {
         id: ConversationId,
         key: &str,
     ) -> Result<Option<IdempotencyKey>, Error> {
-        let mut attempts = Attempts::at_reading("looking for an idempotency key");
+        let mut attempts = Attempts::of_read("looking for an idempotency key");
         loop {
             let attempt = self.connections.limited(self.try_to_find_key(id, key)).await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
     }
@@ -62,12 +62,12 @@ impl PostgresStore {
         key: IdempotencyKey,
     ) -> Result<(), Error> {
         checks::check_key(&key)?;
-        let mut attempts = Attempts::at("keeping an idempotency key");
+        let mut attempts = Attempts::of_write("keeping an idempotency key");
         loop {
             let attempt =
                 self.connections.limited(self.try_to_keep_key(id, &key, attempts.in_doubt())).await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
     }
@@ -98,7 +98,7 @@ impl PostgresStore {
         match read(&row, id, &key.key)? {
             Some(found) if in_doubt && found == *key => Ok(()),
             Some(_) => Err(Error::KeyReused { key: key.key.clone() }.into()),
-            None => Err(Fault::Collided("the key is not settled".into())),
+            None => Err(Fault::Collided("the key was written at the same time".into())),
         }
     }
 }
@@ -108,7 +108,7 @@ fn read(row: &Row, id: ConversationId, key: &str) -> Result<Option<IdempotencyKe
     let Some(changed) = row.try_get("changed")? else { return Ok(None) };
     check_owner(row, id)?;
     if row.try_get::<_, &[u8]>("key")? != key.as_bytes() {
-        return Err(misleading(id).into());
+        return Err(wrong_index_entry(id).into());
     }
     Ok(Some(IdempotencyKey {
         key: key.to_owned(),

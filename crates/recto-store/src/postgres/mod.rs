@@ -1,24 +1,25 @@
 //! Conversations in PostgreSQL, shared by any number of processes on any number of machines.
 //!
 //! ```text
-//!   recto_format          the number of the stored form, and whether words are kept for the search
-//!   recto_conversations   a row each; without a name it is only kept for its forks
-//!   recto_parents         the direct ancestor of each fork: what `lineage` says, to be found
+//!   recto_format          the format number, and whether words are stored for the search
+//!   recto_conversations   one row per conversation; a row without a name is kept only for its forks
+//!   recto_parents         the direct ancestor of each fork, as in `lineage`, with an index
 //!   recto_rewrites        how often rows of a tenant were rewritten
 //!   recto_commits         recto_pages   recto_keys   recto_words      as in every store
 //! ```
 //!
 //! Invariants:
 //! - A request is accepted by inserting its row. The statement also selects and locks the row of the
-//!   version before. Removing and rewriting a conversation lock its newest row too. So of two writers
-//!   that saw the same version exactly one succeeds, and no write goes past a removal or a rewrite.
+//!   previous version. Removing and rewriting a conversation lock its newest row too. So exactly one of
+//!   two writers that start from the same version succeeds, and no row is inserted after a removal or
+//!   during a rewrite.
 //! - Packing deletes the packed rows, and compares them with what was packed, before it stores their
 //!   pages.
 //! - The usual append is one statement: one round trip, one flush of the server's log.
 //! - Every key and every condition contains the tenant, and only rows are locked. So the tables can be
 //!   distributed over machines by tenant.
 //! - A row contains the id of the attempt that wrote it. If the connection breaks, the attempt is
-//!   repeated on another one: it succeeds, or the stored row says which attempt has.
+//!   repeated on another one: it succeeds, or the stored row shows which attempt has succeeded.
 //! - Names and keys are bytes, so that every store accepts and orders the same ones.
 //!
 //! Error texts consist of this crate's words and a SQLSTATE, never of the server's message, which can
@@ -50,8 +51,8 @@ use std::time::Duration;
 
 use crate::{
     Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, RestoredConversation, Rewrite, Store, StoreFuture, StoredRows, SurveyedConversation,
-    Tenant, Unpacked, WordSums,
+    PageKind, Removal, RestoredConversation, Rewrite, RewriteOf, Store, StoreFuture, StoredRows,
+    SurveyedConversation, Tenant, Unpacked, WordSums,
 };
 use connections::Connections;
 pub use fault::SqlStateCode;
@@ -64,7 +65,7 @@ use tenants::Tenants;
 /// # async fn example() -> Result<(), recto_store::Error> {
 /// use recto_store::{PostgresOptions, PostgresStore};
 ///
-/// let store = PostgresStore::open("postgres://localhost/talks", PostgresOptions::default()).await?;
+/// let store = PostgresStore::open("postgres://localhost/conversations", PostgresOptions::default()).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -125,7 +126,7 @@ impl PostgresStore {
     /// Opens the store in a database. Creates its tables if they are missing, and migrates older ones.
     ///
     /// Parameters in the address override fields of the options:
-    /// `postgres://localhost/talks?lock_timeout=2s&statement_timeout=30s`. They are `connections`, `wait`,
+    /// `postgres://localhost/conversations?lock_timeout=2s&statement_timeout=30s`. They are `connections`, `wait`,
     /// `erase_wait`, `lock_timeout`, `statement_timeout` and `answer_timeout`. A time has a unit: `ms`, `s`
     /// or `min`. If the address has `statement_timeout` only, `answer_timeout` is 30 seconds longer.
     pub async fn open(address: &str, options: PostgresOptions) -> Result<PostgresStore, Error> {
@@ -182,13 +183,13 @@ impl Store for PostgresStore {
         Box::pin(self.set_policy_of(tenant, name, policy))
     }
 
-    fn remove_at<'a>(
+    fn remove_with<'a>(
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-        at: Option<u32>,
+        removal: Removal,
     ) -> StoreFuture<'a, ()> {
-        Box::pin(self.remove_conversation(tenant, name, at))
+        Box::pin(self.remove_conversation(tenant, name, removal))
     }
 
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
@@ -207,6 +208,10 @@ impl Store for PostgresStore {
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
         Box::pin(self.accept(commit))
+    }
+
+    fn commit_all(&self, commits: Vec<Commit>) -> StoreFuture<'_, ()> {
+        Box::pin(self.accept_all(commits))
     }
 
     fn remember(&self, id: ConversationId, key: IdempotencyKey) -> StoreFuture<'_, ()> {
@@ -232,11 +237,11 @@ impl Store for PostgresStore {
     }
 
     fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> StoreFuture<'_, ()> {
-        Box::pin(self.replace_rows(id, at, rewrite))
+        Box::pin(self.replace_rows(RewriteOf { conversation: id, at, rewrite }))
     }
 
     fn clean(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.leave_no_copy())
+        Box::pin(self.drop_copies())
     }
 
     fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {
@@ -268,10 +273,10 @@ impl Store for PostgresStore {
     }
 
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
-        Box::pin(self.look_for_damage())
+        Box::pin(self.check_tables())
     }
 
     fn size(&self) -> StoreFuture<'_, Option<u64>> {
-        Box::pin(self.measure())
+        Box::pin(self.database_size())
     }
 }

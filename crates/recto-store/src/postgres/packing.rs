@@ -1,7 +1,7 @@
 //! Packing older rows into pages, in the transaction of a commit.
 //!
 //! The transaction deletes the rows first and compares them with what was packed; then it inserts the
-//! pages. So a page with a message that was erased meanwhile is never written: as a dead row it could
+//! pages. So a page with a message that was erased at the same time is never written: as a dead row it could
 //! stay in the table's file.
 //!
 //! The commit has locked the newest row before, which removing and rewriting lock too. So they come

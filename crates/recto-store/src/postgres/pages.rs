@@ -1,4 +1,4 @@
-//! Pages: older versions and log entries, many in a row.
+//! Pages: older versions and log entries, many per row.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -7,7 +7,7 @@ use deadpool_postgres::GenericClient;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::conversations::{check_owner, misleading};
+use super::conversations::{check_owner, wrong_index_entry};
 use super::fault::Fault;
 use super::numbers::{self, number};
 use super::tenants::unknown;
@@ -49,12 +49,12 @@ impl PostgresStore {
         numbers: Range<u32>,
         bodies: bool,
     ) -> Result<Vec<Page>, Error> {
-        let mut attempts = Attempts::at_reading("reading pages");
+        let mut attempts = Attempts::of_read("reading pages");
         loop {
             let attempt =
                 self.connections.limited(self.try_to_read_pages(id, kind, &numbers, bodies)).await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
     }
@@ -81,7 +81,7 @@ impl PostgresStore {
         rows.map(|row| {
             check_owner(row, id)?;
             if row.try_get::<_, i16>("kind")? != numbers::kind(kind) {
-                return Err(misleading(id).into());
+                return Err(wrong_index_entry(id).into());
             }
             Ok(Page {
                 kind,

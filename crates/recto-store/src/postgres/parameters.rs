@@ -1,6 +1,6 @@
 //! Parameters in the address of a PostgreSQL store: `postgres://HOST/DATABASE?NAME=VALUE&…`.
 //!
-//! The parameters of this crate are split off; the rest goes to the driver. A parameter that neither knows
+//! The parameters of this crate are split off; the rest goes to the driver. A parameter that neither supports
 //! is refused.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ const OPTIONS: [&str; 6] =
 /// Parameters of encryption.
 const ENCRYPTION: [&str; 2] = ["sslmode", "sslrootcert"];
 
-/// Parameters that the driver knows.
+/// Parameters that the driver supports.
 const DRIVER: [&str; 17] = [
     "application_name",
     "channel_binding",

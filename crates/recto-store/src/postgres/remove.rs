@@ -14,8 +14,9 @@ use super::PostgresStore;
 use super::attempts::Attempts;
 use super::conversations::{ANCESTORS, check_parents};
 use super::fault::Fault;
+use super::rewrite::replace;
 use super::tenants;
-use crate::{ConversationId, Error, Tenant};
+use crate::{ConversationId, Error, Removal, Tenant};
 
 const UNNAME: &str = r"
 UPDATE recto_conversations SET name = NULL WHERE tenant = $1 AND name = $2
@@ -66,11 +67,12 @@ impl PostgresStore {
         &self,
         tenant: &Tenant,
         name: &str,
-        at: Option<u32>,
+        removal: Removal,
     ) -> Result<(), Error> {
-        let mut attempts = Attempts::at("removing a conversation");
+        let mut attempts = Attempts::of_write("removing a conversation");
         loop {
-            let attempt = self.connections.limited(self.try_to_remove(tenant, name, at)).await;
+            let attempt = self.try_to_remove(tenant, name, &removal);
+            let attempt = self.connections.limited(attempt).await;
             let attempt = match attempt {
                 // An earlier attempt has removed the name.
                 Err(Fault::Refused(Error::ConversationNotFound { .. })) if attempts.in_doubt() => {
@@ -78,8 +80,8 @@ impl PostgresStore {
                 }
                 attempt => attempt,
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
     }
@@ -88,7 +90,7 @@ impl PostgresStore {
         &self,
         tenant: &Tenant,
         name: &str,
-        at: Option<u32>,
+        removal: &Removal,
     ) -> Result<(), Fault> {
         let mut client = self.connections.get().await?;
         let tenant = tenants::bytes(tenant);
@@ -97,7 +99,7 @@ impl PostgresStore {
         let row = transaction.query_opt(&unname, &[&tenant, &name.as_bytes()]).await?;
         let row = row.ok_or_else(|| Error::ConversationNotFound { name: name.to_owned() })?;
         let id: Uuid = row.try_get("id")?;
-        if let Some(expected) = at {
+        if let Some(expected) = removal.at {
             let newest = lock_newest(&transaction, tenant, id).await?;
             let current = newest.and_then(|version| u32::try_from(version).ok());
             if let Some(current) = current.filter(|current| *current != expected) {
@@ -111,6 +113,9 @@ impl PostgresStore {
             candidates.iter().map(|row| row.try_get("id")).collect::<Result<_, _>>()?;
         let lock = transaction.prepare_cached(LOCK).await?;
         transaction.query(&lock, &[&tenant, &candidates]).await?;
+        for rewrite in &removal.rewrites {
+            replace(&transaction, tenant, rewrite).await?;
+        }
         let unused = unused(&transaction, tenant, id, &candidates).await?;
         if !unused.contains(&id) {
             close(&transaction, tenant, id).await?;

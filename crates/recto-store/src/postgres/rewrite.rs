@@ -27,7 +27,7 @@ use super::numbers::{self, head, number};
 use super::pages::PageColumns;
 use super::remove::lock_newest;
 use super::tenants::unknown;
-use crate::{CommitRow, ConversationId, Error, Page, Rewrite};
+use crate::{CommitRow, ConversationId, Error, Page, Rewrite, RewriteOf};
 
 const REPLACE: &str = r"
 UPDATE recto_commits old SET entries = row.entries, link = row.link,
@@ -92,74 +92,35 @@ const FILE_OF: &str = "SELECT pg_relation_filenode($1::text::regclass)";
 
 impl PostgresStore {
     /// Replaces rows, and erases the old ones.
-    pub(super) async fn replace_rows(
-        &self,
-        id: ConversationId,
-        at: u32,
-        rewrite: Rewrite,
-    ) -> Result<(), Error> {
+    pub(super) async fn replace_rows(&self, request: RewriteOf) -> Result<(), Error> {
         // Replacing is idempotent, so an attempt in doubt is repeated.
-        let mut attempts = Attempts::at("replacing rows");
+        let mut attempts = Attempts::of_write("replacing rows");
         loop {
-            let attempt = self.connections.limited(self.try_to_replace(id, at, &rewrite)).await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                answer?;
+            let attempt = self.connections.limited(self.try_to_replace(&request)).await;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                result?;
                 break;
             }
         }
-        self.leave_no_copy().await
+        self.drop_copies().await
     }
 
     /// Writes the tables again, without deleted and replaced rows.
-    pub(super) async fn leave_no_copy(&self) -> Result<(), Error> {
-        let mut attempts = Attempts::at_reading("clearing away old rows");
+    pub(super) async fn drop_copies(&self) -> Result<(), Error> {
+        let mut attempts = Attempts::of_read("clearing away old rows");
         loop {
             let attempt = self.clear_away().await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer.map_err(copies_left);
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result.map_err(copies_left);
             }
         }
     }
 
-    async fn try_to_replace(
-        &self,
-        id: ConversationId,
-        at: u32,
-        rewrite: &Rewrite,
-    ) -> Result<(), Fault> {
+    async fn try_to_replace(&self, request: &RewriteOf) -> Result<(), Fault> {
         let mut client = self.connections.get().await?;
-        let tenant = self.tenant_of(&client, id).await?;
+        let tenant = self.tenant_of(&client, request.conversation).await?;
         let transaction = client.transaction().await?;
-        if rewrite.forks.is_some() {
-            let lock = transaction.prepare_cached(LOCK).await?;
-            transaction.query(&lock, &[&&*tenant, &id.0]).await?;
-            check_parents(&transaction, &tenant, id).await?;
-            let forks = transaction.prepare_cached(FORKS).await?;
-            let forks = transaction.query(&forks, &[&&*tenant, &id.0]).await?;
-            let forks = forks.iter().map(|row| row.try_get("fork").map(ConversationId));
-            rewrite.check_forks(forks.collect::<Result<Vec<_>, _>>()?)?;
-        }
-        let newest = lock_newest(&transaction, &tenant, id.0).await?;
-        let current = newest.ok_or_else(|| unknown(id))?;
-        if current != i64::from(at) {
-            let current = current.try_into().unwrap_or(u32::MAX);
-            return Err(Error::VersionConflict { expected: at, current }.into());
-        }
-        if rewrite.known.is_some() {
-            check_known(&transaction, &tenant, id, rewrite).await?;
-        }
-        let commits = CommitColumns::new(&rewrite.commits);
-        let pages = PageColumns::new(&rewrite.pages);
-        if commits.replace(&transaction, &tenant, id).await? < commits.len()
-            || pages.replace(&transaction, &tenant, id).await? < pages.len()
-        {
-            return Err(Error::RowsChanged.into());
-        }
-        let forget = transaction.prepare_cached(FORGET).await?;
-        let forgotten: Vec<i64> = rewrite.forget.iter().map(|&entry| i64::from(entry)).collect();
-        transaction.execute(&forget, &[&&*tenant, &id.0, &forgotten]).await?;
-        let count = transaction.prepare_cached(COUNT_REWRITE).await?;
-        transaction.execute(&count, &[&&*tenant]).await?;
+        replace(&transaction, &tenant, request).await?;
         Ok(transaction.commit().await?)
     }
 
@@ -182,6 +143,46 @@ impl PostgresStore {
         }
         Ok(())
     }
+}
+
+/// Replaces rows in a transaction.
+pub(super) async fn replace(
+    transaction: &Transaction<'_>,
+    tenant: &[u8],
+    request: &RewriteOf,
+) -> Result<(), Fault> {
+    let &RewriteOf { conversation: id, at, ref rewrite } = request;
+    if rewrite.forks.is_some() {
+        let lock = transaction.prepare_cached(LOCK).await?;
+        transaction.query(&lock, &[&tenant, &id.0]).await?;
+        check_parents(transaction, tenant, id).await?;
+        let forks = transaction.prepare_cached(FORKS).await?;
+        let forks = transaction.query(&forks, &[&tenant, &id.0]).await?;
+        let forks = forks.iter().map(|row| row.try_get("fork").map(ConversationId));
+        rewrite.check_forks(forks.collect::<Result<Vec<_>, _>>()?)?;
+    }
+    let newest = lock_newest(transaction, tenant, id.0).await?;
+    let current = newest.ok_or_else(|| unknown(id))?;
+    if current != i64::from(at) {
+        let current = current.try_into().unwrap_or(u32::MAX);
+        return Err(Error::VersionConflict { expected: at, current }.into());
+    }
+    if rewrite.known.is_some() {
+        check_known(transaction, tenant, id, rewrite).await?;
+    }
+    let commits = CommitColumns::new(&rewrite.commits);
+    let pages = PageColumns::new(&rewrite.pages);
+    if commits.replace(transaction, tenant, id).await? < commits.len()
+        || pages.replace(transaction, tenant, id).await? < pages.len()
+    {
+        return Err(Error::RowsChanged.into());
+    }
+    let forget = transaction.prepare_cached(FORGET).await?;
+    let forgotten: Vec<i64> = rewrite.forget.iter().map(|&entry| i64::from(entry)).collect();
+    transaction.execute(&forget, &[&tenant, &id.0, &forgotten]).await?;
+    let count = transaction.prepare_cached(COUNT_REWRITE).await?;
+    transaction.execute(&count, &[&tenant]).await?;
+    Ok(())
 }
 
 /// Waits until no transaction can see rows that were dead before now.

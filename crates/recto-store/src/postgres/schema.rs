@@ -24,7 +24,7 @@ const MIGRATIONS: &[Migration] = &[
 
 struct Migration {
     tables: &'static str,
-    /// Optional statements: a server that does not know them works without.
+    /// Optional statements: a server that does not support them works without.
     tuning: &'static [&'static str],
 }
 
@@ -136,11 +136,11 @@ const TUNING_2: &[&str] = &["ALTER TABLE recto_commits SET (toast_tuple_target =
 /// Creates or migrates the tables. Returns whether the store has a search index.
 pub(super) async fn prepare(connections: &Connections, search: bool) -> Result<bool, Error> {
     // Repeating is safe: every attempt reads the format first.
-    let mut attempts = Attempts::at_reading(DOING);
+    let mut attempts = Attempts::of_read(DOING);
     loop {
         let attempt = bring_up_to_date(connections, search).await;
-        if let std::ops::ControlFlow::Break(answer) = attempts.settle(attempt).await {
-            return answer;
+        if let std::ops::ControlFlow::Break(result) = attempts.settle(attempt).await {
+            return result;
         }
     }
 }

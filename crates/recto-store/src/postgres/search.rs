@@ -39,14 +39,14 @@ impl PostgresStore {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        let mut attempts = Attempts::at_reading("searching");
+        let mut attempts = Attempts::of_read("searching");
         loop {
             let attempt = self
                 .connections
                 .limited(self.try_to_find_words(tenant, words, within, limit))
                 .await;
-            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
+                return result;
             }
         }
     }

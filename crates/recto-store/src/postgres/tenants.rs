@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use deadpool_postgres::GenericClient;
 
 use super::PostgresStore;
-use super::conversations::misleading;
+use super::conversations::wrong_index_entry;
 use super::fault::Fault;
 use crate::{ConversationId, Error, Tenant};
 
@@ -22,7 +22,7 @@ const MOST: usize = 100_000;
 pub(super) struct Tenants(Mutex<HashMap<ConversationId, Arc<[u8]>>>);
 
 impl Tenants {
-    pub(super) fn learn(&self, id: ConversationId, tenant: &[u8]) {
+    pub(super) fn cache(&self, id: ConversationId, tenant: &[u8]) {
         let mut known = self.0.lock().expect("no holder panics");
         if known.len() >= MOST {
             known.clear();
@@ -49,10 +49,10 @@ impl PostgresStore {
         let find = client.prepare_cached(find).await?;
         let row = client.query_opt(&find, &[&id.0]).await?.ok_or_else(|| unknown(id))?;
         if row.try_get::<_, uuid::Uuid>("id")? != id.0 {
-            return Err(misleading(id).into());
+            return Err(wrong_index_entry(id).into());
         }
         let tenant: &[u8] = row.try_get("tenant")?;
-        self.tenants.learn(id, tenant);
+        self.tenants.cache(id, tenant);
         Ok(tenant.into())
     }
 }

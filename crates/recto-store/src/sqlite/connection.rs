@@ -95,18 +95,29 @@ fn open_uri(path: &Path, parameters: &str) -> rusqlite::Result<Connection> {
 
 /// Switches to a write-ahead log. SQLite does not call the busy handler for this statement.
 pub(super) fn write_ahead(db: &Connection) -> rusqlite::Result<()> {
-    let mut attempt = 0;
+    let switch = || db.query_row("PRAGMA journal_mode=WAL", [], |row| row.get::<_, String>(0));
+    let is_busy =
+        |mode: &Result<_, _>| mode.as_ref().is_err_and(|error| is(error, ErrorCode::DatabaseBusy));
+    repeat_while(is_busy, switch).map(drop)
+}
+
+/// Repeats an attempt while it finds the file busy, until the limit of this thread is reached. Locks for
+/// which SQLite does not call the busy handler need it.
+pub(super) fn repeat_while<T>(is_busy: impl Fn(&T) -> bool, attempt: impl Fn() -> T) -> T {
+    let start = Instant::now();
+    let mut attempts = 0;
     loop {
-        match db.query_row("PRAGMA journal_mode=WAL", [], |row| row.get::<_, String>(0)) {
-            Err(error) if is(&error, ErrorCode::DatabaseBusy) && wait(attempt) => attempt += 1,
-            mode => return mode.map(drop),
+        let result = attempt();
+        if !is_busy(&result) || start.elapsed() >= LIMIT.get() {
+            return result;
         }
+        pause(attempts);
+        attempts += 1;
     }
 }
 
 /// Busy handler: sleeps longer with each attempt, until the limit of this thread is reached.
 fn wait(attempt: i32) -> bool {
-    WAITED.set(true);
     let start = match START.get() {
         Some(start) if attempt > 0 => start,
         _ => {
@@ -115,9 +126,15 @@ fn wait(attempt: i32) -> bool {
             now
         }
     };
+    pause(attempt);
+    start.elapsed() < LIMIT.get()
+}
+
+/// Sleeps before the next attempt, longer with each attempt, at most 10 ms.
+fn pause(attempt: i32) {
+    WAITED.set(true);
     let longest = 200 * (1 + attempt.clamp(0, 49) as u64);
     sleep(Duration::from_micros(100 + uneven() % longest));
-    start.elapsed() < LIMIT.get()
 }
 
 /// Sleeps if this thread had to wait for other processes, so that they get the lock next: SQLite's

@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 
 use rusqlite::Connection;
 
+use super::connection;
 use super::fault::{Fault, reason};
 use crate::Error;
 use crate::error::Reason;
@@ -36,9 +37,11 @@ fn copies_left(fault: Fault) -> Error {
 
 /// Moves the content of the log into the file, syncs the file, and truncates the log to zero bytes.
 pub(super) fn checkpoint(db: &Connection) -> Result<(), Fault> {
-    let is_busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    let truncate = || db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+    // SQLite waits for readers and writers, but not for a checkpoint of another connection.
+    let is_busy: bool = connection::repeat_while(|busy| matches!(busy, Ok(true)), truncate)?;
     if is_busy {
-        return Err(Error::failed(EMPTYING, "another process reads for a long time").into());
+        return Err(Error::failed(EMPTYING, "another process uses it for a long time").into());
     }
     // SQLite does not sync the truncation. After a power failure the old log would come back, with
     // the erased data.

@@ -137,7 +137,7 @@ impl GroupWriter for FileWriter {
     fn roll_back(&mut self) {
         self.newest.clear();
         if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
-            // No other connection sees the changes of this one; a new connection drops them.
+            // No other connection reads the changes of this one; a new connection drops them.
             let _ = self.open_again();
         }
     }
@@ -223,14 +223,14 @@ impl FileWriter {
         for (request, _) in requests.iter().zip(results).filter(|(_, result)| result.is_ok()) {
             waiting.add(request.words());
         }
-        if !waiting.is_much() {
+        if !waiting.is_full() {
             return Ok(waiting);
         }
         // A damaged index must not stop requests: their words stay in the waiting table.
         self.db.prepare_cached("SAVEPOINT words")?.execute([])?;
-        let taken = search_index::take_in(&self.db);
+        let taken = search_index::move_waiting(&self.db);
         if taken.is_err() {
-            tracing::warn!("the search index is damaged; new words wait beside it");
+            tracing::warn!("the search index is damaged; new words stay in the waiting table");
             if self.db.is_autocommit() {
                 return taken.map(|()| waiting);
             }

@@ -48,7 +48,7 @@ fn integrity(db: &Connection) -> Result<Vec<String>, Fault> {
 }
 
 fn unreachable_words(db: &Connection) -> Result<Vec<String>, Fault> {
-    if !search_index::is_in(db)? {
+    if !search_index::exists(db)? {
         return Ok(Vec::new());
     }
     let unreachable = search_index::unreachable_words(db)?;
@@ -72,7 +72,7 @@ fn orphans(db: &Connection, table: &str, count: &str) -> Result<Vec<String>, Fau
 
 /// Rows whose checksums do not match.
 fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
-    let mut found = Vec::new();
+    let (mut found, mut lineages) = (Vec::new(), Lineages::default());
     for number in numbers(db)? {
         let conversation = match read::at(db, number) {
             Ok(Some(conversation)) => conversation,
@@ -85,7 +85,7 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
                 continue;
             }
         };
-        note(&mut found, damaged_rows_of(db, &conversation));
+        note(&mut found, damaged_rows_of(db, &conversation, &mut lineages));
     }
     Ok(found)
 }
@@ -93,6 +93,7 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
 fn damaged_rows_of(
     db: &Connection,
     conversation: &read::Conversation,
+    lineages: &mut Lineages,
 ) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
     let mut note = |problem: Result<(), Fault>| found.extend(problem.err().map(text_of));
@@ -101,7 +102,7 @@ fn damaged_rows_of(
     note(read::number(db, id).map(drop));
     if let Some(name) = name {
         let tenant = Tenant(conversation.tenant.clone());
-        note(read::find(db, &tenant, name).map(drop));
+        note(read::find_among(db, &tenant, name, lineages).map(drop));
     }
     if let Some(parent) = parent {
         note(read::number(db, parent.id).map(drop));
@@ -282,7 +283,7 @@ pub(super) fn has_log(path: &Path) -> bool {
     fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
-/// Copies a snapshot of the file into a new file. Other connections can write meanwhile. The copy
+/// Copies a snapshot of the file into a new file. Other connections can write during the copy. The copy
 /// needs no log, and it gets its name only when it is complete and durable.
 pub(super) fn copy(db: &Connection, to: &Path) -> Result<(), Fault> {
     let failed = |error: std::io::Error| Error::failed(COPYING, error);

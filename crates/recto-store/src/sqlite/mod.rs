@@ -47,8 +47,8 @@ use crate::checks;
 use crate::error::Reason;
 use crate::{
     Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, RestoredConversation, Rewrite, Store, StoreFuture, StoredRows, SurveyedConversation,
-    Tenant, Unpacked, WordSums,
+    PageKind, Removal, RestoredConversation, Rewrite, RewriteOf, Store, StoreFuture, StoredRows,
+    SurveyedConversation, Tenant, Unpacked, WordSums,
 };
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
@@ -82,7 +82,7 @@ impl Default for SqliteOptions {
 /// # async fn example() -> Result<(), recto_store::Error> {
 /// use recto_store::{SqliteOptions, SqliteStore, Store, Tenant};
 ///
-/// let store = SqliteStore::open("talks.db", SqliteOptions::default()).await?;
+/// let store = SqliteStore::open("recto.db", SqliteOptions::default()).await?;
 /// let names = store.list(&Tenant::default(), None, 100).await?;
 /// store.backup("talks-today.db").await?;
 /// # Ok(())
@@ -134,7 +134,7 @@ impl SqliteStore {
             let lowered = db.pragma_update(None, "synchronous", "NORMAL");
             lowered.map_err(|error| failed(error.into()))?;
         }
-        let has_index = search_index::is_in(&db).map_err(failed)?;
+        let has_index = search_index::exists(&db).map_err(failed)?;
         let writer =
             FileWriter::new(path.to_owned(), db, has_index, options.wait).map_err(failed)?;
         let writer = WriteQueue::start(writer).map_err(|error| Error::failed(OPENING, error))?;
@@ -159,13 +159,13 @@ impl SqliteStore {
             }
         }
         let (db, access) = opened?;
-        let has_index = search_index::is_in(&db).map_err(failed)?;
+        let has_index = search_index::exists(&db).map_err(failed)?;
         let readers = Readers::new(path.to_owned(), access, options);
         Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: None })
     }
 
     /// Copies everything as it is now into a new file, while others go on reading and writing. The
-    /// copy is a store of its own. Refused if there is a file of that name.
+    /// copy is a separate store. Refused if there is a file of that name.
     pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<(), Error> {
         let to = to.into();
         self.readers.read("copying the file", move |db| inspection::copy(db, &to)).await
@@ -317,13 +317,14 @@ impl Store for SqliteStore {
         }))
     }
 
-    fn remove_at<'a>(
+    fn remove_with<'a>(
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-        at: Option<u32>,
+        removal: Removal,
     ) -> StoreFuture<'a, ()> {
-        self.write(Ok(WriteRequest::Remove { tenant: tenant.clone(), name: name.to_owned(), at }))
+        let (tenant, name) = (tenant.clone(), name.to_owned());
+        self.write(Ok(WriteRequest::Remove { tenant, name, removal }))
     }
 
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
@@ -385,7 +386,7 @@ impl Store for SqliteStore {
         at: u32,
         rewrite: Rewrite,
     ) -> StoreFuture<'_, ()> {
-        self.write(Ok(WriteRequest::Rewrite { conversation, at, rewrite }))
+        self.write(Ok(WriteRequest::Rewrite(RewriteOf { conversation, at, rewrite })))
     }
 
     fn clean(&self) -> StoreFuture<'_, ()> {

@@ -12,7 +12,7 @@ use crate::ConversationId;
 /// Capacity of the cache. It is emptied when it is full.
 const CAPACITY: usize = 4_096;
 
-/// The newest versions, as the open transaction sees them.
+/// The newest versions, as the open transaction reads them.
 #[derive(Debug, Default)]
 pub(super) struct NewestVersions {
     /// SQLite's `data_version`, which changes when another connection changes the file.

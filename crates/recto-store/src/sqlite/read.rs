@@ -250,6 +250,16 @@ pub(super) fn find(
     tenant: &Tenant,
     name: &str,
 ) -> Result<Option<ConversationRow>, Fault> {
+    find_among(db, tenant, name, &mut Lineages::default())
+}
+
+/// As [`find`], with the lineages that were read before.
+pub(super) fn find_among(
+    db: &Connection,
+    tenant: &Tenant,
+    name: &str,
+    lineages: &mut Lineages,
+) -> Result<Option<ConversationRow>, Fault> {
     let Some(found) = named(db, tenant, name)? else {
         let table = "SELECT id FROM conversations NOT INDEXED WHERE tenant = ?1 AND name = ?2";
         let lost = db.prepare_cached(table)?.query_row([&tenant.0, name], |row| row.get(0));
@@ -258,7 +268,7 @@ pub(super) fn find(
             None => Ok(None),
         };
     };
-    found.with_head(db, &mut Lineages::default()).map(Some)
+    found.with_head(db, lineages).map(Some)
 }
 
 pub(super) fn get(

@@ -1,8 +1,8 @@
 //! The search index: an FTS5 table without text and positions.
 //!
 //! Changing the index for a single entry is expensive. So the words of new entries are inserted into a
-//! small table, in the transaction of their entries, and move to the index many at a time. The search
-//! reads both.
+//! small table, `waiting`, in the transaction of their entries, and moved to the index many at a time. The
+//! search reads both.
 //!
 //! SQLite's `ascii` tokenizer takes every letter beyond ASCII as it is: the words that
 //! [`words_of`](crate::words_of) makes are its tokens, in every script.
@@ -16,10 +16,10 @@ use super::place::Number;
 use super::read::id_from;
 use crate::{ConversationId, Error, Hit, Tenant, WordSums, WordsOf};
 
-/// Maximum number of waiting entries, and of their bytes.
+/// Capacity of the waiting table: number of entries, and bytes of their words.
 const MAX_WAITING: Waiting = Waiting { entries: 256, bytes: 256 << 10 };
 
-/// Number and size of the entries that wait for the index.
+/// Number and size of the entries in the waiting table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waiting {
     entries: u32,
@@ -27,7 +27,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Counts the waiting entries of a file.
+    /// Counts the entries in the waiting table of a file.
     pub(super) fn in_file(db: &Connection) -> Result<Waiting, Fault> {
         let select = "SELECT count(*), ifnull(sum(length(words)), 0) FROM waiting";
         Ok(db.query_row(select, [], |row| {
@@ -42,7 +42,7 @@ impl Waiting {
         }
     }
 
-    pub(super) fn is_much(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.entries >= MAX_WAITING.entries || self.bytes >= MAX_WAITING.bytes
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn create(db: &Connection) -> Result<(), Fault> {
     )?)
 }
 
-pub(super) fn is_in(db: &Connection) -> Result<bool, Fault> {
+pub(super) fn exists(db: &Connection) -> Result<bool, Fault> {
     Ok(db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'waiting'")?.exists([])?)
 }
 
@@ -68,8 +68,8 @@ pub(super) fn add(db: &Connection, number: Number, words: &[WordsOf]) -> Result<
     Ok(())
 }
 
-/// Moves the waiting entries into the index.
-pub(super) fn take_in(db: &Connection) -> Result<(), Fault> {
+/// Moves all entries from the waiting table into the index.
+pub(super) fn move_waiting(db: &Connection) -> Result<(), Fault> {
     db.prepare_cached(
         "INSERT OR REPLACE INTO words (rowid, word) SELECT place, words FROM waiting",
     )?
@@ -79,7 +79,7 @@ pub(super) fn take_in(db: &Connection) -> Result<(), Fault> {
 }
 
 /// Removes entries from the index, including their deleted words.
-pub(super) fn forget(db: &Connection, number: Number, entries: &[u32]) -> Result<(), Fault> {
+pub(super) fn remove(db: &Connection, number: Number, entries: &[u32]) -> Result<(), Fault> {
     for &entry in entries {
         let place = number.place(entry);
         db.prepare_cached("DELETE FROM waiting WHERE place = ?1")?.execute([place])?;
@@ -89,7 +89,7 @@ pub(super) fn forget(db: &Connection, number: Number, entries: &[u32]) -> Result
 }
 
 /// Removes all entries of a conversation from the index, including their deleted words.
-pub(super) fn forget_all(db: &Connection, number: Number) -> Result<(), Fault> {
+pub(super) fn remove_all(db: &Connection, number: Number) -> Result<(), Fault> {
     let places = number.places();
     let mut indexed =
         db.prepare_cached("SELECT 1 FROM words_docsize WHERE id BETWEEN ?1 AND ?2 LIMIT 1")?;

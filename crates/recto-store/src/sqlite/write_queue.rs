@@ -14,7 +14,7 @@
 //! - A caller that drops its future before its request was executed has changed nothing, unless
 //!   callers keep cancelling ([`MAX_RETRIES`]).
 //!
-//! The queue knows nothing of files: [`GroupWriter`] does the writing. The unit tests replace it, so
+//! The queue is independent of files: [`GroupWriter`] does the writing. The unit tests replace it, so
 //! that shuttle can run many orders of the threads.
 
 use std::thread::{self, JoinHandle};

@@ -7,8 +7,8 @@ use super::newest_versions::NewestVersions;
 use super::place::Number;
 use super::{read, search_index};
 use crate::{
-    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page,
-    RestoredConversation, Rewrite, Seal, Tenant, WordsOf, checks,
+    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page, Removal,
+    RestoredConversation, RewriteOf, Seal, Tenant, WordsOf, checks,
 };
 
 /// A request to the writer.
@@ -29,19 +29,14 @@ pub(super) enum WriteRequest {
     Remove {
         tenant: Tenant,
         name: String,
-        /// If given, the newest version must be this one.
-        at: Option<u32>,
+        removal: Removal,
     },
     Commit(Box<Commit>),
     Remember {
         conversation: ConversationId,
         key: IdempotencyKey,
     },
-    Rewrite {
-        conversation: ConversationId,
-        at: u32,
-        rewrite: Rewrite,
-    },
+    Rewrite(RewriteOf),
     /// Drops all copies of removed rows.
     Clean,
 }
@@ -78,14 +73,14 @@ impl WriteRequest {
             WriteRequest::SetPolicy { tenant, name, policy } => {
                 set_policy(db, tenant, name, policy)
             }
-            WriteRequest::Remove { tenant, name, at } => remove(db, tenant, name, *at, has_index),
+            WriteRequest::Remove { tenant, name, removal } => {
+                remove(db, tenant, name, removal, has_index)
+            }
             WriteRequest::Commit(new) => commit(db, newest, new, has_index),
             WriteRequest::Remember { conversation, key } => {
                 keep_key(db, named_number(db, *conversation)?, key)
             }
-            WriteRequest::Rewrite { conversation, at, rewrite } => {
-                self::rewrite(db, *conversation, *at, rewrite, has_index)
-            }
+            WriteRequest::Rewrite(request) => rewrite(db, request, has_index),
             WriteRequest::Clean if has_index => search_index::merge(db),
             WriteRequest::Clean => Ok(()),
         }
@@ -117,7 +112,7 @@ impl WriteRequest {
             WriteRequest::Remember { conversation, key } => {
                 Ok(read::key(db, *conversation, &key.key)?.as_ref() == Some(key))
             }
-            WriteRequest::Rewrite { conversation, rewrite, .. } => {
+            WriteRequest::Rewrite(RewriteOf { conversation, rewrite, .. }) => {
                 let rows = read::commits(db, *conversation, None)?;
                 let mut commits = rewrite.commits.iter();
                 let are_there = commits.all(|commit| rows.contains(commit));
@@ -137,7 +132,7 @@ impl WriteRequest {
     /// What must be written again after the request, so that no copy of deleted rows is left.
     pub(super) fn copies(&self) -> Copies {
         match self {
-            WriteRequest::Rewrite { .. } | WriteRequest::Clean => Copies::InFile,
+            WriteRequest::Rewrite(_) | WriteRequest::Clean => Copies::InFile,
             WriteRequest::Remove { .. } => Copies::InLog,
             _ => Copies::None,
         }
@@ -163,7 +158,7 @@ impl WriteRequest {
             WriteRequest::Remove { .. } => "removing a conversation",
             WriteRequest::Commit(_) => "accepting a request",
             WriteRequest::Remember { .. } => "keeping an idempotency key",
-            WriteRequest::Rewrite { .. } => "replacing rows",
+            WriteRequest::Rewrite(_) => "replacing rows",
             WriteRequest::Clean => "leaving no copy",
         }
     }
@@ -305,16 +300,17 @@ fn remove(
     db: &Connection,
     tenant: &Tenant,
     name: &str,
-    at: Option<u32>,
+    removal: &Removal,
     has_index: bool,
 ) -> Result<(), Fault> {
     let mut row = named(db, tenant, name)?;
-    if let Some(expected) = at {
+    if let Some(expected) = removal.at {
         let current = read::newest(db, row.number, row.id)?;
         if current != expected {
             return Err(Error::VersionConflict { expected, current }.into());
         }
     }
+    removal.rewrites.iter().try_for_each(|request| rewrite(db, request, has_index))?;
     // Removed ancestors may have been kept for this conversation alone.
     set_name(db, &mut row, None)?;
     let mut next = Some(row);
@@ -340,7 +336,7 @@ fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), F
     db.prepare_cached("DELETE FROM keys WHERE conversation = ?1")?.execute([number])?;
     db.prepare_cached("DELETE FROM conversations WHERE number = ?1")?.execute([number])?;
     if has_index {
-        search_index::forget_all(db, number)?;
+        search_index::remove_all(db, number)?;
     }
     Ok(())
 }
@@ -441,13 +437,8 @@ fn keep_key(db: &Connection, number: Number, key: &IdempotencyKey) -> Result<(),
     }
 }
 
-fn rewrite(
-    db: &Connection,
-    id: ConversationId,
-    at: u32,
-    rewrite: &Rewrite,
-    has_index: bool,
-) -> Result<(), Fault> {
+fn rewrite(db: &Connection, request: &RewriteOf, has_index: bool) -> Result<(), Fault> {
+    let &RewriteOf { conversation: id, at, ref rewrite } = request;
     let number = read::number(db, id)?;
     if rewrite.forks.is_some() {
         rewrite.check_forks(read::forks(db, id)?.into_iter().map(|fork| fork.id))?;
@@ -471,7 +462,7 @@ fn rewrite(
         put_page(db, number, page)?;
     }
     if has_index {
-        search_index::forget(db, number, &rewrite.forget)?;
+        search_index::remove(db, number, &rewrite.forget)?;
     }
     count_rewrite(db)?;
     Ok(())

@@ -15,6 +15,8 @@ macro_rules! on_every_store {
         on_every_store!(@ sqlite $($($topic $test)*)*);
         #[cfg(all(unix, feature = "postgres"))]
         on_every_store!(@ postgres $($($topic $test)*)*);
+        #[cfg(all(unix, feature = "postgres"))]
+        on_every_store!(@ pgbouncer $($($topic $test)*)*);
     };
     (@ $place:ident $($topic:ident $test:ident)*) => {
         mod $place {
@@ -36,6 +38,7 @@ on_every_store! {
         a_renamed_conversation_is_found_by_its_new_name_only
         a_conversation_is_found_by_its_id_as_long_as_it_has_a_name
         a_conversation_can_be_removed_only_at_a_version
+        a_removal_replaces_rows_and_is_all_or_nothing
         a_policy_is_stored_unchanged_and_can_be_removed
         tenants_do_not_see_each_other;
     accepting:

@@ -8,4 +8,5 @@ mod places;
 mod postgres;
 mod random;
 mod sample;
+mod sqlite_erasure;
 mod sqlite_file;

@@ -20,6 +20,19 @@ pub(crate) async fn postgres() -> Place {
     Place { store: Box::new(store.await.unwrap()), _folder: None }
 }
 
+/// A PostgreSQL store whose connections go through PgBouncer.
+#[cfg(all(unix, feature = "postgres"))]
+pub(crate) async fn pgbouncer() -> Place {
+    static BOUNCER: std::sync::OnceLock<testserver::PgBouncer> = std::sync::OnceLock::new();
+    let server = testserver::PostgresServer::shared();
+    let bouncer = BOUNCER.get_or_init(|| testserver::PgBouncer::start(server));
+    let direct = server.database();
+    let database = direct.rsplit('/').next().expect("an address ends with the database");
+    let address = bouncer.address(database);
+    let store = recto_store::PostgresStore::open(&address, Default::default());
+    Place { store: Box::new(store.await.unwrap()), _folder: None }
+}
+
 pub(crate) async fn sqlite() -> Place {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("it.db"), SqliteOptions::default());

@@ -2,7 +2,7 @@
 
 use recto_store::{
     Ancestor, Commit, CommitRow, ConversationId, Head, IdempotencyKey, Link, NewConversation, Page,
-    PageKind, Store, Tenant, WordsOf, hash_of,
+    PageKind, Removal, Store, Tenant, WordsOf, hash_of,
 };
 use uuid::Uuid;
 
@@ -82,10 +82,15 @@ pub(crate) fn page(kind: PageKind, first: u32, count: u32) -> Page {
     Page { kind, first, count, meta, body: vec![first as u8; 6_000] }
 }
 
-/// A conversation at this version.
+/// Creates a conversation and commits versions up to this one.
 pub(crate) async fn grown(store: &dyn Store, number: u128, name: &str, version: u32) {
     store.create(new(id(number), name)).await.unwrap();
     for version in 1..=version {
         store.commit(commit(id(number), version)).await.unwrap();
     }
+}
+
+/// A removal on condition that this version is the newest one.
+pub(crate) fn only_at(version: u32) -> Removal {
+    Removal { at: Some(version), ..Removal::default() }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recto_store::{
-    Commit, Error, NewConversation, Page, PageKind, RestoredConversation, Rewrite, Seal,
-    SqliteOptions, SqliteStore, Store, StoredRows,
+    Commit, Error, NewConversation, PageKind, RestoredConversation, Rewrite, Seal, SqliteOptions,
+    SqliteStore, Store, StoredRows,
 };
 use rusqlite::Connection;
 
@@ -230,107 +230,6 @@ async fn a_request_dropped_before_its_turn_is_not_stored() {
     assert_eq!(stayed, Ok(()));
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(0)]));
     store.commit(commit(id(1), 1)).await.unwrap();
-}
-
-const SECRET: &str = "quitesecretmarker";
-
-/// Number of occurrences of the secret in the file, its log and the files beside it.
-fn traces(folder: &Path) -> usize {
-    let files = fs::read_dir(folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());
-    let count =
-        |bytes: Vec<u8>| bytes.windows(SECRET.len()).filter(|at| *at == SECRET.as_bytes()).count();
-    files.map(count).sum()
-}
-
-#[tokio::test]
-async fn an_erased_message_is_in_no_file() {
-    // A few entries wait for the index; many are in it already.
-    for (entries, is_packed) in [(3, false), (3, true), (900, false), (900, true)] {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open(&folder.path().join("a.db")).await;
-        store.create(new(id(1), "a")).await.unwrap();
-        let secret = |version| row_with_body(version, &format!("{SECRET} {version}").repeat(500));
-        for version in 1..=entries {
-            let words = vec![words(version, &format!("{SECRET} number{version}"))];
-            store
-                .commit(Commit { row: secret(version), words, ..commit(id(1), version) })
-                .await
-                .unwrap();
-        }
-        let packed = Page { body: secret(1).body, ..page(PageKind::Entries, 0, entries + 1) };
-        if is_packed {
-            let pages = vec![packed.clone(), page(PageKind::Records, 0, entries + 1)];
-            let seal = Some(Seal { below: entries + 1, pages, rows: None });
-            store.commit(Commit { seal, ..commit(id(1), entries + 1) }).await.unwrap();
-        }
-        assert!(traces(folder.path()) > 500);
-        let rewrite = match is_packed {
-            true => Rewrite { pages: vec![Page { body: vec![], ..packed }], ..Rewrite::default() },
-            false => Rewrite { commits: (1..=entries).map(row).collect(), ..Rewrite::default() },
-        };
-        let rewrite = Rewrite { forget: (1..=entries).collect(), ..rewrite };
-        store.rewrite(id(1), entries + u32::from(is_packed), rewrite).await.unwrap();
-        assert_eq!(traces(folder.path()), 0, "{entries} entries, packed: {is_packed}");
-        assert_eq!(store.search(&tenant(), &[SECRET.into()], None, 9).await, Ok(vec![]));
-        assert_eq!(store.check().await, Ok(vec![]));
-    }
-}
-
-#[tokio::test]
-async fn a_removed_conversation_is_in_no_file() {
-    for entries in [3, 900] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.db");
-        let store = open(&path).await;
-        grown(&store, 1, "other", 3).await;
-        store.create(new(id(2), &format!("{SECRET} name"))).await.unwrap();
-        for version in 1..=entries {
-            let words = vec![words(version, &format!("{SECRET} number{version}"))];
-            let row = row_with_body(version, &format!("{SECRET} {version}").repeat(500));
-            let key = Some(key(&format!("{SECRET} {version}"), version));
-            // Some rows are packed, which frees their space long before the conversation is removed.
-            let packed = Page { body: row.body.clone(), ..page(PageKind::Entries, 0, version) };
-            let seal =
-                (version == 600).then(|| Seal { below: 600, pages: vec![packed], rows: None });
-            let commit = Commit { row, words, key, seal, ..commit(id(2), version) };
-            store.commit(commit).await.unwrap();
-        }
-        assert!(traces(folder.path()) > 500);
-        let reader = Connection::open(&path).unwrap();
-        if entries == 3 {
-            reader.execute_batch("BEGIN; SELECT * FROM commits").unwrap();
-        }
-        let removed = store.remove(&tenant(), &format!("{SECRET} name")).await;
-        if entries == 3 {
-            assert!(matches!(removed, Err(Error::CopiesLeft { .. })), "{removed:?}");
-            reader.execute_batch("COMMIT").unwrap();
-            store.clean().await.unwrap();
-        } else {
-            removed.unwrap();
-        }
-        assert_eq!(traces(folder.path()), 0, "{entries} entries");
-        assert_eq!(store.check().await, Ok(vec![]));
-        assert_eq!(store.commits(id(1), None).await.unwrap().len(), 4);
-    }
-}
-
-#[tokio::test]
-async fn an_erasure_that_cannot_clean_the_file_fails_and_can_be_repeated() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.db");
-    let store = open(&path).await;
-    store.create(new(id(1), "a")).await.unwrap();
-    let secret = Commit { row: row_with_body(1, SECRET), ..commit(id(1), 1) };
-    store.commit(secret).await.unwrap();
-    // A reader keeps the old rows longer than the erasure waits.
-    let reader = Connection::open(&path).unwrap();
-    reader.execute_batch("BEGIN; SELECT * FROM commits").unwrap();
-    let rewrite = Rewrite { commits: vec![row(1)], ..Rewrite::default() };
-    let left = store.rewrite(id(1), 1, rewrite.clone()).await;
-    assert!(matches!(left, Err(Error::CopiesLeft { .. })), "{left:?}");
-    reader.execute_batch("COMMIT").unwrap();
-    store.rewrite(id(1), 1, rewrite).await.unwrap();
-    assert_eq!(traces(folder.path()), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,12 +5,15 @@
 
 mod bit_flips;
 mod child;
+mod kill_counts;
 mod kills;
 mod processes;
 
 use std::time::{Duration, Instant};
 
 use testkit::generate;
+
+use kill_counts::KillCounts;
 
 /// Numbers that follow from a seed.
 struct Dice {
@@ -51,12 +54,13 @@ fn setting(name: &str, usual: u64) -> u64 {
 fn simulation() {
     let end = Instant::now() + Duration::from_secs(setting("RECTO_SIM_SECONDS", 60));
     let first = setting("RECTO_SIM_SEED", 1);
-    let mut seed = first;
+    let (mut seed, mut kills) = (first, KillCounts::default());
     while Instant::now() < end {
         note(&format!("seed {seed}"));
-        kills::run(seed, 120);
+        kills += kills::run(seed, 120);
         bit_flips::run(seed, 150);
         seed += 1;
     }
-    note(&format!("seeds {first} to {}: nothing was lost", seed - 1));
+    kills.check();
+    note(&format!("seeds {first} to {}: nothing was lost; {kills}", seed - 1));
 }

@@ -1,8 +1,12 @@
 //! Import of transcripts into a store.
 
-use recto::{Import, ImportName, Recto, Settings, Version};
+use std::sync::Arc;
+
+use recto::{Import, ImportName, Options, Recto, Settings, Version};
 use recto_core::{Approx, Message};
 use recto_format::{Collected, ImportOptions, Start, Step, import};
+
+use crate::interrupted_store::InterruptedStore;
 
 fn settings() -> Settings {
     Settings::counting_with(Approx)
@@ -53,7 +57,7 @@ async fn a_session_is_imported_with_its_versions_and_its_compaction() {
 }
 
 #[tokio::test]
-async fn the_names_of_unfinished_conversations_say_so() {
+async fn unfinished_conversations_have_names_that_end_with_importing() {
     let recto = Recto::open("memory:").await.unwrap();
     recto.create("conversation (importing)", settings()).await.unwrap();
     let mut into = Import::new(&recto, exactly("conversation"), settings());
@@ -99,7 +103,7 @@ async fn an_import_stops_when_another_writer_changes_its_conversation() {
     into.step(Step::Append(vec![Message::user("a")])).await.unwrap();
     let other = recto.conversation("conversation (importing)").await.unwrap();
     other.append([Message::user("not in the file")]).await.unwrap();
-    // Versions are committed in groups, so the import notices it when the group is committed.
+    // Versions are committed in groups, so the conflict is detected when the group is committed.
     into.step(Step::Append(vec![Message::user("b")])).await.unwrap();
     assert_eq!(into.finish().await.unwrap_err().code(), "version_conflict");
     assert!(into.abandon().await.is_empty());
@@ -119,8 +123,8 @@ async fn an_exact_name_must_be_free_and_other_names_get_numbers() {
     // Another conversation gets the name in the meantime.
     recto.create("other", settings()).await.unwrap();
     let imported = into.finish().await.unwrap();
-    let called: Vec<&str> = imported.iter().map(|made| &*made.name).collect();
-    assert_eq!(called, ["conversation 2", "untitled", "conversation 3", "untitled 2", "other 2"]);
+    let names: Vec<&str> = imported.iter().map(|made| &*made.name).collect();
+    assert_eq!(names, ["conversation 2", "untitled", "conversation 3", "untitled 2", "other 2"]);
     let mut into = Import::new(&recto, exactly("many"), settings());
     into.step(start(Some("x"))).await.unwrap();
     into.step(start(Some("y"))).await.unwrap();
@@ -223,7 +227,7 @@ async fn a_dropped_import_leaves_conversations_that_are_named_as_incomplete() {
 }
 
 #[tokio::test]
-async fn a_file_is_imported_and_its_envelope_is_remarked_on() {
+async fn a_file_is_imported_and_a_remark_lists_its_other_fields() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("request.json");
     let request = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"top_k":3}"#;
@@ -246,6 +250,22 @@ async fn the_tools_of_a_request_become_those_of_its_conversation() {
     assert_eq!(tools.iter().map(|tool| tool.name()).collect::<Vec<_>>(), ["ls"]);
     let remark = imported.warnings.last().unwrap();
     assert_eq!(remark.message, "not kept: model, tools that are not functions");
+}
+
+#[tokio::test]
+async fn f18_an_import_commits_its_steps_in_groups() {
+    let line = |number: usize| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"message","role":"user","content":"{number}"}}}}"#
+        )
+    };
+    let rollout: Vec<String> = (0..500).map(line).collect();
+    let store = InterruptedStore::counting(Arc::new(recto_store::MemoryStore::default()));
+    let recto = Recto::with_store(store.clone(), Options::default());
+    recto.import(rollout.join("\n"), options(exactly("a"))).await.unwrap();
+    let version = recto.conversation("a").await.unwrap().version().await.unwrap();
+    assert_eq!(version, Version(500));
+    assert!(store.commits() <= 50, "{} commits for 500 versions", store.commits());
 }
 
 /// Groups end where rows are packed, and rewinds read packed rows.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use recto::{ConversationId, Store, Tenant};
 use recto_store::{
-    Commit, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind,
+    Commit, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind, Removal,
     RestoredConversation, Rewrite, StoreFuture, StoredRows, SurveyedConversation, Unpacked,
     WordSums,
 };
@@ -21,6 +21,7 @@ pub(crate) struct InterruptedStore {
     store: Arc<dyn Store>,
     interruption: Mutex<Option<Interruption>>,
     lists: AtomicUsize,
+    commits: AtomicUsize,
 }
 
 impl InterruptedStore {
@@ -29,7 +30,18 @@ impl InterruptedStore {
             store,
             interruption: Mutex::new(Some(interruption)),
             lists: AtomicUsize::new(0),
+            commits: AtomicUsize::new(0),
         })
+    }
+
+    /// A store that only counts.
+    pub(crate) fn counting(store: Arc<dyn Store>) -> Arc<InterruptedStore> {
+        Self::with(store, Box::new(|| Box::pin(async { Ok(()) })))
+    }
+
+    /// Number of commits, where a group is one commit.
+    pub(crate) fn commits(&self) -> usize {
+        self.commits.load(Ordering::Relaxed)
     }
 
     /// Number of calls that list all names.
@@ -62,10 +74,9 @@ impl Store for InterruptedStore {
         get(tenant: &'a Tenant, id: ConversationId) -> Option<ConversationRow>;
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
-        remove_at(tenant: &'a Tenant, name: &'a str, at: Option<u32>) -> ();
+        remove_with(tenant: &'a Tenant, name: &'a str, removal: Removal) -> ();
         unpacked(id: ConversationId, above: Option<u32>) -> Unpacked;
         pages(id: ConversationId, kind: PageKind, numbers: Range<u32>, bodies: bool) -> Vec<Page>;
-        commit(commit: Commit) -> ();
         remember(id: ConversationId, key: IdempotencyKey) -> ();
         key(id: ConversationId, key: &'a str) -> Option<IdempotencyKey>;
         search(tenant: &'a Tenant, words: &'a [String],
@@ -79,6 +90,16 @@ impl Store for InterruptedStore {
         indexed_words(tenant: &'a Tenant) -> WordSums;
         check() -> Vec<String>;
         size() -> Option<u64>;
+    }
+
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.store.commit(commit)
+    }
+
+    fn commit_all(&self, commits: Vec<Commit>) -> StoreFuture<'_, ()> {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.store.commit_all(commits)
     }
 
     fn list<'a>(

@@ -1,4 +1,4 @@
-//! A preview has the result of the request, and an expected version is compared.
+//! A preview returns the result that the request would have; a wrong expected version is refused.
 
 use recto::{Keep, LogIndex, Message, Recto, Settings, Tool, Version};
 use recto_core::Approx;
@@ -32,7 +32,7 @@ async fn a_prune_can_be_previewed() {
 }
 
 #[tokio::test]
-async fn an_erasure_may_expect_a_version() {
+async fn an_erasure_with_a_wrong_expected_version_is_refused() {
     let (_recto, conversation) = conversation().await;
     let refused = conversation.erase_if(LogIndex(1), Version(1)).await.unwrap_err();
     assert_eq!(refused.code(), "version_conflict");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::choices::Choices;
 use super::message::{role, word};
-use super::{spoiled, to_count};
+use super::{invalid, to_count};
 use crate::model::Model;
 
 pub(super) fn query(choices: &mut Choices, model: &Model) -> Value {
@@ -34,7 +34,7 @@ pub(super) fn query(choices: &mut Choices, model: &Model) -> Value {
     }
     pick(choices, model, &mut query);
     query_at(choices, model, &mut query);
-    spoiled::maybe_spoiled_query(choices, query)
+    invalid::maybe_invalid_query(choices, query)
 }
 
 fn pick(choices: &mut Choices, model: &Model, query: &mut Value) {

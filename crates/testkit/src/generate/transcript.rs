@@ -140,7 +140,7 @@ fn thinking(choices: &mut Choices) -> Value {
     part
 }
 
-/// Parts that only one provider understands, complete or malformed.
+/// Parts that only one provider supports, complete or malformed.
 fn provider_part(choices: &mut Choices) -> Value {
     let parts = [
         json!({"type": "redacted_thinking", "data": "b3BhcXVl"}),

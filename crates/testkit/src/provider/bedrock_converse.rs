@@ -51,7 +51,7 @@ pub fn check(request: &Value) -> Check {
     check_system(request.get("system"))?;
     let messages = filled_list(request.get("messages"), "messages", "messages")?;
     let mut state = State::default();
-    let mut before = "";
+    let mut previous_role = "";
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages[{index}]");
         let message = object(message, "messages", &at)?;
@@ -60,10 +60,10 @@ pub fn check(request: &Value) -> Check {
         if !["user", "assistant"].contains(&role) {
             return refuse("role", at, format!("no role {role:?}"));
         }
-        if role == before {
+        if role == previous_role {
             return refuse("alternation", at, format!("a second message from {role} in a row"));
         }
-        before = role;
+        previous_role = role;
         let content = filled_list(message.get("content"), "content", &format!("{at}.content"))?;
         check_message(content, role, &mut state, &at)?;
     }
@@ -84,11 +84,13 @@ pub fn check(request: &Value) -> Check {
     }
 }
 
-/// What the messages so far contain.
+/// State from the messages before the current one.
 #[derive(Default)]
 struct State<'a> {
+    /// Ids of calls without a result.
     open: Vec<&'a str>,
     has_calls: bool,
+    /// Names of documents.
     documents: HashSet<&'a str>,
 }
 
@@ -96,7 +98,7 @@ fn check_system(system: Option<&Value>) -> Check {
     let Some(system) = system else { return Ok(()) };
     for (index, block) in filled_list(Some(system), "system", "system")?.iter().enumerate() {
         let at = format!("system[{index}]");
-        match only(block, &at)? {
+        match single_field(block, &at)? {
             ("text", text) => check_text(text, &at)?,
             ("cachePoint" | "guardContent", _) => {}
             (kind, _) => return refuse("system", at, format!("{kind} in system")),
@@ -106,7 +108,7 @@ fn check_system(system: Option<&Value>) -> Check {
 }
 
 /// The name and the value of a block, which has one field.
-fn only<'a>(block: &'a Value, at: &str) -> Check<(&'a str, &'a Value)> {
+fn single_field<'a>(block: &'a Value, at: &str) -> Check<(&'a str, &'a Value)> {
     let block = object(block, "block", at)?;
     match block.iter().next() {
         Some((kind, value)) if block.len() == 1 => Ok((kind, value)),
@@ -118,7 +120,7 @@ fn check_text(text: &Value, at: &str) -> Check {
     match text.as_str() {
         Some(text) if !text.trim().is_empty() => Ok(()),
         Some(_) => refuse("empty_text", at, "the text is blank"),
-        None => refuse("block", at, "text is a string"),
+        None => refuse("block", at, "text must be a string"),
     }
 }
 
@@ -128,7 +130,7 @@ fn check_message<'a>(content: &'a [Value], role: &str, state: &mut State<'a>, at
     let calls = std::mem::take(&mut state.open);
     for (index, block) in content.iter().enumerate() {
         let at = format!("{at}.content[{index}]");
-        let (kind, value) = only(block, &at)?;
+        let (kind, value) = single_field(block, &at)?;
         kinds.push(kind);
         match (kind, role) {
             ("text", _) => check_text(value, &at)?,
@@ -166,11 +168,11 @@ fn check_message<'a>(content: &'a [Value], role: &str, state: &mut State<'a>, at
     if kinds.contains(&"document") && !kinds.contains(&"text") {
         return refuse("document_text", at, "a message with a document must have a text");
     }
-    let thinks = |kind: Option<&&str>| kind == Some(&"reasoningContent");
-    if kinds.contains(&"reasoningContent") && !thinks(kinds.first()) {
+    let is_thinking = |kind: Option<&&str>| kind == Some(&"reasoningContent");
+    if kinds.contains(&"reasoningContent") && !is_thinking(kinds.first()) {
         return refuse("thinking_first", at, "the message does not start with its thinking");
     }
-    match thinks(kinds.last()) {
+    match is_thinking(kinds.last()) {
         true => refuse("last_thinking", at, "the message ends with thinking"),
         false => Ok(()),
     }
@@ -198,14 +200,14 @@ fn check_result<'a>(result: &'a Map<String, Value>, state: &mut State<'a>, at: &
     let is_error = match result.get("status").map(Value::as_str) {
         None | Some(Some("success")) => false,
         Some(Some("error")) => true,
-        Some(_) => return refuse("block", format!("{at}.status"), "success or error"),
+        Some(_) => return refuse("block", format!("{at}.status"), "must be success or error"),
     };
     let Some(Value::Array(content)) = result.get("content") else {
         return refuse("block", format!("{at}.content"), "not a list");
     };
     for (index, block) in content.iter().enumerate() {
         let at = format!("{at}.content[{index}]");
-        match only(block, &at)? {
+        match single_field(block, &at)? {
             ("text", text) => check_text(text, &at)?,
             ("json", Value::Object(_)) => {}
             ("image", image) if !is_error => check_image(image, &at)?,
@@ -229,7 +231,7 @@ fn check_reasoning(reasoning: &Value, at: &str) -> Check {
         return Ok(());
     }
     let Some(text) = reasoning.get("reasoningText") else {
-        return refuse("block", at, "reasoningText or redactedContent");
+        return refuse("block", at, "must have reasoningText or redactedContent");
     };
     let text = object(text, "block", at)?;
     only_fields(text, &["text", "signature"], "field", at)?;
@@ -239,13 +241,13 @@ fn check_reasoning(reasoning: &Value, at: &str) -> Check {
 
 fn check_image(image: &Value, at: &str) -> Check {
     let image = object(image, "media", at)?;
-    let form = string(image, "format", "media", at)?;
-    check_source(image, IMAGES.contains(&form), at)
+    let format = string(image, "format", "media", at)?;
+    check_source(image, IMAGES.contains(&format), at)
 }
 
 fn check_document<'a>(document: &'a Value, state: &mut State<'a>, at: &str) -> Check {
     let document = object(document, "media", at)?;
-    let form = string(document, "format", "media", at)?;
+    let format = string(document, "format", "media", at)?;
     let name = filled_string(document, "name", "document_name", at)?;
     let is_valid = name.chars().all(|c| c.is_ascii_alphanumeric() || " -()[]".contains(c))
         && !name.contains("  ")
@@ -256,7 +258,7 @@ fn check_document<'a>(document: &'a Value, state: &mut State<'a>, at: &str) -> C
     if !state.documents.insert(name) {
         return refuse("document_name", at, format!("a second document {name:?}"));
     }
-    check_source(document, DOCUMENTS.contains(&form), at)
+    check_source(document, DOCUMENTS.contains(&format), at)
 }
 
 fn check_source(media: &Map<String, Value>, is_known: bool, at: &str) -> Check {
@@ -267,6 +269,6 @@ fn check_source(media: &Map<String, Value>, is_known: bool, at: &str) -> Check {
     });
     match is_known && is_valid {
         true => Ok(()),
-        false => refuse("media", at, "a supported format, with base64 bytes"),
+        false => refuse("media", at, "must have a supported format and a valid source"),
     }
 }

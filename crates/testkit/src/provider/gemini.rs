@@ -30,7 +30,7 @@ pub const RULES: &[&str] = &[
 /// Maximum length of function names, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// The data of a part: exactly one of these.
+/// The fields with the data of a part. A part has exactly one of them.
 const DATA: &[&str] = &[
     "text",
     "inlineData",
@@ -42,7 +42,7 @@ const DATA: &[&str] = &[
     "toolCall",
     "toolResponse",
 ];
-/// Fields that are allowed in addition.
+/// The other fields that a part may have.
 const OTHER_FIELDS: &[&str] =
     &["thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"];
 
@@ -59,7 +59,7 @@ pub fn check(request: &Value) -> Check {
         let turn = check_content(content, &at)?;
         match &before {
             None if turn.role != "user" => {
-                return refuse("first_content", at, "the first content is from the user");
+                return refuse("first_content", at, "the first content must be from the user");
             }
             _ => {}
         }
@@ -68,7 +68,11 @@ pub fn check(request: &Value) -> Check {
         before = Some(turn);
     }
     match before.filter(|turn| !turn.calls.is_empty()) {
-        Some(_) => refuse("unanswered_call", format!("contents[{}]", contents.len()), "missing"),
+        Some(_) => refuse(
+            "unanswered_call",
+            format!("contents[{}]", contents.len()),
+            "the responses to the last calls are missing",
+        ),
         None => Ok(()),
     }
 }
@@ -101,11 +105,11 @@ pub fn check_signatures(request: &Value) -> Check {
 /// One content: its role, and its calls and responses by name and id.
 struct Turn<'a> {
     role: &'a str,
-    calls: Vec<Named<'a>>,
-    responses: Vec<Named<'a>>,
+    calls: Vec<NameAndId<'a>>,
+    responses: Vec<NameAndId<'a>>,
 }
 
-type Named<'a> = (&'a str, Option<&'a str>);
+type NameAndId<'a> = (&'a str, Option<&'a str>);
 
 fn has(part: &Value, name: &str) -> bool {
     part.as_object().is_some_and(|part| field(part, name).is_some())
@@ -144,7 +148,7 @@ fn check_system(system: &Value) -> Check {
         let part = object(part, "system", &at)?;
         match part.get("text") {
             Some(Value::String(_)) => {}
-            _ => return refuse("system", at, "only text"),
+            _ => return refuse("system", at, "a part of the system instruction must be a text"),
         }
     }
     Ok(())
@@ -175,12 +179,12 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
     let value = field(part, kind).unwrap_or(&Value::Null);
     let signature = field(part, "thoughtSignature");
     if signature.is_some_and(|signature| !signature.as_str().is_some_and(is_base64)) {
-        return refuse("signature", at, "thoughtSignature is base64");
+        return refuse("signature", at, "thoughtSignature must be base64");
     }
     match kind {
         "text" => match value.as_str() {
             Some(_) => Ok(()),
-            None => refuse("part", at, "text is a string"),
+            None => refuse("part", at, "text must be a string"),
         },
         "inlineData" => {
             let data = object(value, "part", at)?;
@@ -191,7 +195,7 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
                     true => Ok(()),
                     false => refuse("media_type", at, "unsupported mimeType"),
                 },
-                _ => refuse("part", at, "inlineData is {mimeType, data in base64}"),
+                _ => refuse("part", at, "inlineData must have mimeType, and data in base64"),
             }
         }
         "fileData" => {
@@ -199,16 +203,16 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
             only_fields(data, &["mimeType", "fileUri", "displayName"], at)?;
             match field(data, "fileUri").and_then(Value::as_str) {
                 Some(uri) if !uri.is_empty() => Ok(()),
-                _ => refuse("part", at, "fileData has a fileUri"),
+                _ => refuse("part", at, "fileData must have a fileUri"),
             }
         }
         "functionCall" if turn.role == "model" => {
             let call = object(value, "part", at)?;
             only_fields(call, &["id", "name", "args"], at)?;
             if call.get("args").is_some_and(|args| !args.is_object()) {
-                return refuse("args", at, "args is an object");
+                return refuse("args", at, "args must be an object");
             }
-            turn.calls.push(named(call, at)?);
+            turn.calls.push(name_and_id(call, at)?);
             Ok(())
         }
         "functionResponse" if turn.role == "user" => {
@@ -219,9 +223,9 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
                 at,
             )?;
             if !response.get("response").is_some_and(Value::is_object) {
-                return refuse("response", at, "response is an object");
+                return refuse("response", at, "response must be an object");
             }
-            turn.responses.push(named(response, at)?);
+            turn.responses.push(name_and_id(response, at)?);
             Ok(())
         }
         "functionCall" | "functionResponse" => {
@@ -231,7 +235,7 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
     }
 }
 
-fn named<'a>(map: &'a Map<String, Value>, at: &str) -> Check<Named<'a>> {
+fn name_and_id<'a>(map: &'a Map<String, Value>, at: &str) -> Check<NameAndId<'a>> {
     let name = string(map, "name", "function_name", at)?;
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !starts || !is_word(name, "_.:-", MAX_NAME_CHARS) {
@@ -241,7 +245,7 @@ fn named<'a>(map: &'a Map<String, Value>, at: &str) -> Check<Named<'a>> {
 }
 
 /// A content has responses to exactly the calls of the content before it.
-fn check_responses(calls: &[Named<'_>], responses: &[Named<'_>], at: &str) -> Check {
+fn check_responses(calls: &[NameAndId<'_>], responses: &[NameAndId<'_>], at: &str) -> Check {
     if calls.is_empty() && !responses.is_empty() {
         return refuse("unknown_result", at, "a response that does not follow a call");
     }
@@ -254,7 +258,7 @@ fn check_responses(calls: &[Named<'_>], responses: &[Named<'_>], at: &str) -> Ch
     }
     let mut open = calls.to_vec();
     for (name, id) in responses {
-        let is_match = |call: &Named<'_>| {
+        let is_match = |call: &NameAndId<'_>| {
             call.0 == *name && (id.is_none() || call.1.is_none() || call.1 == *id)
         };
         match open.iter().position(is_match) {

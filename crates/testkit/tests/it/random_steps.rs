@@ -92,7 +92,7 @@ fn check_descriptions(model: &Model, outcome: &Outcome, is_tools: bool) {
     }
 }
 
-/// The needed budget in an error succeeds, and one token less does not.
+/// FIT succeeds with the needed budget that its error reports, and fails with one token less.
 fn check_needed(model: &Model, request: &Value, refusal: &Refusal) {
     let Some(details) = refusal.details.as_ref().filter(|_| request.get("op").is_some()) else {
         return;

@@ -1,8 +1,10 @@
 //! Names, lists, tenants.
 
-use recto_store::{ConversationRow, Error, MAX_NAME, NewConversation, Store, Tenant};
+use recto_store::{
+    ConversationRow, Error, MAX_NAME, NewConversation, Removal, Rewrite, RewriteOf, Store, Tenant,
+};
 
-use crate::sample::{commit, fork, grown, id, new, row, tenant};
+use crate::sample::{commit, fork, grown, id, new, only_at, row, row_with_body, tenant};
 
 pub(super) async fn a_created_conversation_is_found(store: &dyn Store) {
     assert_eq!(store.find(&tenant(), "a").await, Ok(None));
@@ -160,20 +162,60 @@ pub(super) async fn a_conversation_can_be_removed_only_at_a_version(store: &dyn 
     store.create(fork(id(2), "b", &[id(1)], 2)).await.unwrap();
     for expected in [0, 2, 4, u32::MAX] {
         let conflict = Err(Error::VersionConflict { expected, current: 3 });
-        assert_eq!(store.remove_at(&tenant(), "a", Some(expected)).await, conflict);
+        assert_eq!(store.remove_with(&tenant(), "a", only_at(expected)).await, conflict);
     }
     // Nothing has changed, and the next request is the next version.
     assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().id, id(1));
     store.commit(commit(id(1), 4)).await.unwrap();
-    assert!(store.remove_at(&tenant(), "a", Some(3)).await.is_err());
-    store.remove_at(&tenant(), "a", Some(4)).await.unwrap();
+    assert!(store.remove_with(&tenant(), "a", only_at(3)).await.is_err());
+    store.remove_with(&tenant(), "a", only_at(4)).await.unwrap();
     assert_eq!(store.find(&tenant(), "a").await, Ok(None));
     let unknown = Err(Error::ConversationNotFound { name: "a".into() });
-    assert_eq!(store.remove_at(&tenant(), "a", Some(4)).await, unknown);
+    assert_eq!(store.remove_with(&tenant(), "a", only_at(4)).await, unknown);
     // A fork begins with the versions that it shares.
-    assert!(store.remove_at(&tenant(), "b", Some(4)).await.is_err());
+    assert!(store.remove_with(&tenant(), "b", only_at(4)).await.is_err());
     let fork = store.find(&tenant(), "b").await.unwrap().unwrap().head.version;
-    store.remove_at(&tenant(), "b", Some(fork)).await.unwrap();
+    store.remove_with(&tenant(), "b", only_at(fork)).await.unwrap();
+}
+
+pub(super) async fn a_removal_replaces_rows_and_is_all_or_nothing(store: &dyn Store) {
+    grown(store, 1, "a", 3).await;
+    store.create(fork(id(2), "b", &[id(1)], 2)).await.unwrap();
+    store.create(fork(id(3), "c", &[id(1)], 2)).await.unwrap();
+    let removal = |at, version, forks: &[_], name| {
+        let forks = Some(forks.to_vec());
+        let commits = vec![row_with_body(version, name)];
+        let rewrite = Rewrite { commits, forks, ..Rewrite::default() };
+        Removal { rewrites: vec![RewriteOf { conversation: id(1), at, rewrite }], at: None }
+    };
+    let both = [id(2), id(3)];
+    let before = store.commits(id(1), None).await.unwrap();
+    let conflict = Error::VersionConflict { expected: 2, current: 3 };
+    for (removal, error) in [
+        (removal(2, 3, &both, "x"), conflict),
+        (removal(3, 9, &both, "x"), Error::RowsChanged),
+        (removal(3, 3, &both[..1], "x"), Error::Forked),
+    ] {
+        // The first rewrite is possible.
+        let possible = self::possible(removal);
+        assert_eq!(store.remove_with(&tenant(), "a", possible).await, Err(error));
+        assert_eq!(store.commits(id(1), None).await.unwrap(), before);
+        assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().id, id(1));
+    }
+    let rewrites = store.unpacked(id(1), None).await.unwrap().rewrites;
+    store.remove_with(&tenant(), "a", removal(3, 3, &both, "placeholder")).await.unwrap();
+    assert_eq!(store.find(&tenant(), "a").await, Ok(None));
+    let after = store.unpacked(id(1), None).await.unwrap();
+    assert!(after.rewrites > rewrites, "other processes drop what they hold");
+    assert_eq!(after.commits[3], (3, Ok(row_with_body(3, "placeholder"))));
+    assert_eq!(after.commits[2], (2, Ok(before[2].clone())));
+}
+
+/// The removal with a rewrite before its own that is possible.
+fn possible(mut removal: Removal) -> Removal {
+    let rewrite = Rewrite { commits: vec![row_with_body(1, "first")], ..Rewrite::default() };
+    removal.rewrites.insert(0, RewriteOf { conversation: id(1), at: 3, rewrite });
+    removal
 }
 
 pub(super) async fn a_policy_is_stored_unchanged_and_can_be_removed(store: &dyn Store) {

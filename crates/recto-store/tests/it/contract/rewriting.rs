@@ -32,7 +32,7 @@ pub(super) async fn rows_are_replaced_and_words_removed(store: &dyn Store) {
     let found = store.search(&tenant(), &["secret".into()], None, 9).await.map(entries);
     assert_eq!(found, Ok(vec![6]));
     assert_eq!(store.search(&tenant(), &["open".into()], None, 9).await, Ok(vec![]));
-    // It can be repeated, and the conversation accepts requests.
+    // The rewrite can be repeated, and the conversation accepts requests after it.
     store.rewrite(id(1), 5, rewrite).await.unwrap();
     store.commit(commit(id(1), 6)).await.unwrap();
 }
@@ -67,7 +67,7 @@ pub(super) async fn only_existing_rows_can_be_replaced(store: &dyn Store) {
 
 pub(super) async fn a_rewrite_that_ignores_a_fork_is_refused(store: &dyn Store) {
     packed(store).await;
-    let asked = |forks: &[u128]| Rewrite {
+    let rewrite_for = |forks: &[u128]| Rewrite {
         commits: vec![row_with_body(4, "nothing")],
         forks: Some(forks.iter().map(|&number| id(number)).collect()),
         ..Rewrite::default()
@@ -75,14 +75,14 @@ pub(super) async fn a_rewrite_that_ignores_a_fork_is_refused(store: &dyn Store) 
     store.create(fork(id(2), "b", &[id(1)], 4)).await.unwrap();
     store.create(fork(id(3), "c", &[id(1), id(2)], 4)).await.unwrap();
     for forks in [&[][..], &[2], &[3, 4]] {
-        assert_eq!(store.rewrite(id(1), 5, asked(forks)).await, Err(Error::Forked));
+        assert_eq!(store.rewrite(id(1), 5, rewrite_for(forks)).await, Err(Error::Forked));
     }
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4), row(5)]));
-    store.rewrite(id(2), 4, Rewrite { commits: vec![], ..asked(&[3]) }).await.unwrap();
-    store.rewrite(id(3), 4, Rewrite { commits: vec![], ..asked(&[]) }).await.unwrap();
-    // A removed fork does not matter.
+    store.rewrite(id(2), 4, Rewrite { commits: vec![], ..rewrite_for(&[3]) }).await.unwrap();
+    store.rewrite(id(3), 4, Rewrite { commits: vec![], ..rewrite_for(&[]) }).await.unwrap();
+    // A rewrite may list a fork that was removed.
     store.remove(&tenant(), "b").await.unwrap();
-    store.rewrite(id(1), 5, asked(&[2, 3])).await.unwrap();
+    store.rewrite(id(1), 5, rewrite_for(&[2, 3])).await.unwrap();
     assert_eq!(store.commits(id(1), Some(3)).await, Ok(vec![row_with_body(4, "nothing"), row(5)]));
 }
 

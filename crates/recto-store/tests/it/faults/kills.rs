@@ -45,7 +45,7 @@ pub(super) fn run(seed: u64, kills: u32) {
         let mut child = child::command("writes_until_it_is_killed", &file).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut printed = String::new();
-        // Some are killed while they open the file, most while they write, however slow the machine is.
+        // Some are killed while they open the file, most while they write, on a machine of any speed.
         let is_writing = dice.below(4) > 0;
         while is_writing && !printed.contains(child::ACCEPTED) {
             output.read_line(&mut printed).unwrap();
@@ -64,12 +64,12 @@ pub(super) fn run(seed: u64, kills: u32) {
         }
     }
     let total: u32 = accepted.values().sum();
-    assert!(total > 0, "no version in {kills} lives");
+    assert!(total > 0, "no version was accepted before {kills} kills");
     note(&format!("{kills} kills, {total} versions"));
 }
 
-/// Every complete line was acknowledged. The version that a child finds at its start is never smaller than
-/// before.
+/// Records the acknowledged versions: those in complete lines. Checks that the version that a child finds at
+/// its start is never smaller than before.
 fn note_accepted(printed: &str, accepted: &mut BTreeMap<u128, u32>) {
     let whole = printed.rsplit_once('\n').map_or("", |(whole, _)| whole);
     for line in whole.lines().filter_map(|line| line.strip_prefix(child::ACCEPTED)) {
@@ -82,9 +82,9 @@ fn note_accepted(printed: &str, accepted: &mut BTreeMap<u128, u32>) {
 
 async fn check(store: &dyn Store, accepted: &BTreeMap<u128, u32>) -> Result<(), String> {
     for (&number, &version) in accepted {
-        let said = chain::check(store, number).await?;
-        if said.len() <= version as usize {
-            return Err(format!("{number}: version {version} of {} is lost", said.len()));
+        let texts = chain::check(store, number).await?;
+        if texts.len() <= version as usize {
+            return Err(format!("{number}: version {version} of {} is lost", texts.len()));
         }
     }
     let damage = store.check().await.map_err(|error| error.to_string())?;

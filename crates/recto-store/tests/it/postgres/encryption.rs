@@ -7,7 +7,7 @@ use testserver::PostgresServer;
 
 use super::{create, tenant};
 
-/// Waits until the server has these connections, encrypted and not: it notices late that a client has
+/// Waits until the server has these connections, encrypted and not: it detects late that a client has
 /// closed one.
 fn check_connections(server: &PostgresServer, expected: &str, address: &str) {
     let start = Instant::now();

@@ -49,7 +49,7 @@ fn commit(conversation: ConversationId, version: u32, text: &str) -> Commit {
     Commit { conversation, row, key: None, words, seal: None, rewrites: None }
 }
 
-/// The same with a key that contains the text.
+/// A commit with its text as the idempotency key.
 fn keyed(conversation: ConversationId, version: u32, text: &str) -> Commit {
     let key = IdempotencyKey {
         key: text.to_owned(),

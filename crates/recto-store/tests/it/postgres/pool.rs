@@ -169,7 +169,7 @@ async fn a_refused_transaction_ends_without_another_use_of_its_connection() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, two()).await.unwrap();
     create(&store, "stays").await;
-    let refused = store.remove_at(&super::tenant(), "stays", Some(5)).await;
+    let refused = store.remove_with(&super::tenant(), "stays", crate::sample::only_at(5)).await;
     assert_eq!(refused, Err(Error::VersionConflict { expected: 5, current: 0 }));
     until(&address, &format!("SELECT count(*) {OURS} AND state <> 'idle'"), "0").await;
 }

@@ -76,6 +76,46 @@ async fn a_commit_is_stored_inline_beside_its_key() {
     assert_eq!(server.sql(address.rsplit('/').next().unwrap(), elsewhere), "0");
 }
 
+/// The number of transactions that wrote the versions above 0.
+fn transactions(server: &PostgresServer, address: &str) -> String {
+    let read = "SELECT count(DISTINCT xmin::text) FROM recto_commits WHERE version > 0";
+    server.sql(address.rsplit('/').next().unwrap(), read)
+}
+
+#[tokio::test]
+async fn a_group_of_commits_is_one_transaction() {
+    let server = PostgresServer::shared();
+    let address = server.database();
+    let store = open(&address).await;
+    let id = create(&store, "grouped").await;
+    store
+        .commit_all((1..=20).map(|version| commit(id, version, "a word")).collect())
+        .await
+        .unwrap();
+    assert_eq!(transactions(server, &address), "1");
+    assert_eq!(version(&store, id).await, 20);
+    for version in 21..=23 {
+        store.commit(commit(id, version, "a word")).await.unwrap();
+    }
+    assert_eq!(transactions(server, &address), "4");
+}
+
+#[tokio::test]
+async fn a_group_is_stored_as_a_whole_or_not_at_all() {
+    let store = store().await;
+    let id = create(&store, "grouped").await;
+    let gap = vec![commit(id, 1, "a"), commit(id, 3, "b")];
+    let refused = store.commit_all(gap).await;
+    assert_eq!(refused, Err(Error::VersionConflict { expected: 2, current: 0 }));
+    let twice = vec![keyed(id, 1, "k"), keyed(id, 2, "k")];
+    assert_eq!(store.commit_all(twice).await, Err(Error::KeyReused { key: "k".to_owned() }));
+    assert_eq!(version(&store, id).await, 0);
+    store.commit_all(vec![commit(id, 1, "a"), commit(id, 2, "b")]).await.unwrap();
+    let late = store.commit_all(vec![commit(id, 2, "c"), commit(id, 3, "d")]).await;
+    assert_eq!(late, Err(Error::VersionConflict { expected: 1, current: 2 }));
+    assert_eq!(super::texts(&store, id).await, ["a", "b"]);
+}
+
 fn fork(name: &str, of: &[recto_store::ConversationId]) -> NewConversation {
     let lineage = of.iter().map(|&id| Ancestor { id, versions: 1, entries: 1 }).collect();
     NewConversation { lineage, ..new(name) }

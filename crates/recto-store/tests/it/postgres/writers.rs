@@ -1,4 +1,4 @@
-//! Many writers on one conversation, from two machines.
+//! Many writers on one conversation, through two open stores with separate connections.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,54 +8,51 @@ use testserver::PostgresServer;
 
 use super::{commit, create, open, texts, version};
 
-/// Writes until `each` commits are accepted. Returns the largest number of conflicts in a row.
+/// Writes until `each` commits are accepted.
 async fn write(
     store: Arc<PostgresStore>,
     id: recto_store::ConversationId,
     writer: usize,
     each: u32,
-) -> u32 {
-    let (mut lost, mut most) = (0, 0);
+) {
     let mut newest = version(&*store, id).await;
     let mut done = 0;
     while done < each {
         let text = format!("writer {writer} request {done}");
         match store.commit(commit(id, newest + 1, &text)).await {
             Ok(()) => {
-                (done, lost) = (done + 1, 0);
+                done += 1;
                 newest += 1;
             }
             Err(Error::VersionConflict { expected, current }) => {
                 assert_eq!(expected, newest);
                 assert!(current > expected, "{current} {expected}");
                 newest = current;
-                lost += 1;
-                most = most.max(lost);
             }
             Err(other) => panic!("{other}"),
         }
     }
-    most
 }
 
 async fn race(writers: usize, each: u32) {
     let address = PostgresServer::shared().database();
-    let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
-    let id = create(&*machines[0], "shared").await;
+    let stores = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
+    let id = create(&*stores[0], "shared").await;
     let tasks: Vec<_> = (0..writers)
-        .map(|writer| tokio::spawn(write(Arc::clone(&machines[writer % 2]), id, writer, each)))
+        .map(|writer| tokio::spawn(write(Arc::clone(&stores[writer % 2]), id, writer, each)))
         .collect();
     for task in tasks {
         task.await.unwrap();
     }
-    let texts = texts(&*machines[0], id).await;
+    let texts = texts(&*stores[0], id).await;
     assert_eq!(texts.len(), writers * each as usize);
     assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), texts.len(), "each once");
     for writer in 0..writers {
         let prefix = format!("writer {writer} ");
-        let mine: Vec<&String> = texts.iter().filter(|text| text.starts_with(&prefix)).collect();
+        let of_writer: Vec<&String> =
+            texts.iter().filter(|text| text.starts_with(&prefix)).collect();
         let expected: Vec<String> = (0..each).map(|n| format!("{prefix}request {n}")).collect();
-        assert!(mine.into_iter().eq(&expected), "in the order they were made");
+        assert!(of_writer.into_iter().eq(&expected), "in the order they were made");
     }
 }
 
@@ -74,15 +71,15 @@ async fn sixty_four_writers_make_dense_versions_and_none_starves() {
     race(64, 3).await;
 }
 
-/// One writer permanently packs the rows of the others.
+/// Two of eight writers pack all older rows with every commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_was_packed_is_not_written_again() {
     let address = PostgresServer::shared().database();
-    let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
-    let id = create(&*machines[0], "packed").await;
+    let stores = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
+    let id = create(&*stores[0], "packed").await;
     let tasks: Vec<_> = (0..8)
         .map(|writer| {
-            let store = Arc::clone(&machines[writer % 2]);
+            let store = Arc::clone(&stores[writer % 2]);
             tokio::spawn(async move {
                 let mut accepted = Vec::new();
                 let mut newest = version(&*store, id).await;
@@ -112,25 +109,25 @@ async fn a_version_that_was_packed_is_not_written_again() {
         accepted.extend(task.await.unwrap());
     }
     accepted.sort_unstable();
-    assert_eq!(accepted, (1..=200).collect::<Vec<u32>>(), "each version has one winner");
-    let rows = machines[0].commits(id, None).await.unwrap();
+    assert_eq!(accepted, (1..=200).collect::<Vec<u32>>(), "each version was accepted once");
+    let rows = stores[0].commits(id, None).await.unwrap();
     assert!(rows.windows(2).all(|pair| pair[0].head.version + 1 == pair[1].head.version));
     assert_eq!(rows.last().unwrap().head.version, 200);
 }
 
-/// Six writers, two of which pack all rows that they have read with each commit.
+/// Four writers, and two that pack all rows that they have read with each commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packing_beside_other_writers_keeps_every_row_once() {
     let address = PostgresServer::shared().database();
-    let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
-    let id = create(&*machines[0], "packed").await;
+    let stores = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
+    let id = create(&*stores[0], "packed").await;
     let writers: Vec<_> = (0..4)
         .map(|writer| {
-            let store = Arc::clone(&machines[writer % 2]);
+            let store = Arc::clone(&stores[writer % 2]);
             tokio::spawn(async move {
                 let (mut newest, mut accepted) = (0, 0);
                 while accepted < 50 {
-                    match store.commit(commit(id, newest + 1, "said")).await {
+                    match store.commit(commit(id, newest + 1, "text")).await {
                         Ok(()) => (newest, accepted) = (newest + 1, accepted + 1),
                         Err(Error::VersionConflict { current, .. }) => newest = current,
                         Err(other) => panic!("{other}"),
@@ -141,7 +138,7 @@ async fn packing_beside_other_writers_keeps_every_row_once() {
         .collect();
     let packers: Vec<_> = (0..2)
         .map(|packer| {
-            let store = Arc::clone(&machines[packer]);
+            let store = Arc::clone(&stores[packer]);
             tokio::spawn(async move {
                 let (mut packed, mut accepted) = (Vec::new(), 0);
                 while accepted < 10 {
@@ -150,7 +147,7 @@ async fn packing_beside_other_writers_keeps_every_row_once() {
                     let records = rows.iter().map(|_| ("record", recto_store::Link([0; 32])));
                     let pages = vec![pack_records(oldest.version, records)];
                     let bodies = Some(rows.iter().map(|row| row.body.clone()).collect());
-                    let mut commit = commit(id, newest.version + 1, "packs");
+                    let mut commit = commit(id, newest.version + 1, "text of a packer");
                     commit.seal = Some(Seal { below: newest.version + 1, pages, rows: bodies });
                     match store.commit(commit).await {
                         Ok(()) => {
@@ -172,10 +169,10 @@ async fn packing_beside_other_writers_keeps_every_row_once() {
     for packer in packers {
         packed.extend(packer.await.unwrap());
     }
-    packed.extend(machines[0].commits(id, None).await.unwrap().iter().map(|row| row.head.version));
+    packed.extend(stores[0].commits(id, None).await.unwrap().iter().map(|row| row.head.version));
     packed.sort_unstable();
     assert_eq!(packed, (0..=220).collect::<Vec<u32>>(), "each row is packed once or not at all");
-    let pages = machines[0].pages(id, recto_store::PageKind::Records, 0..220, false).await.unwrap();
+    let pages = stores[0].pages(id, recto_store::PageKind::Records, 0..220, false).await.unwrap();
     assert!(pages.windows(2).all(|pair| pair[0].end() == pair[1].first));
-    assert_eq!(machines[0].check().await.unwrap(), Vec::<String>::new());
+    assert_eq!(stores[0].check().await.unwrap(), Vec::<String>::new());
 }

@@ -5,12 +5,19 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use recto::{Clock, Error, Keep, LogIndex, Options, Recto, Request, Version};
 use serde_json::Value;
 
 /// Begins the lines that a child prints, because the test harness prints too.
 const REPLY: &str = "reply ";
+/// The child has opened the store.
+const READY: &str = "ready";
+/// The child has read a command and executes it.
+const BEGUN: &str = "begun";
+/// The child has executed a command. The duration in microseconds and the code of the result follow.
+const DONE: &str = "done ";
 
 /// Opens the store, and executes commands until it is killed or its input ends.
 #[tokio::test]
@@ -19,17 +26,19 @@ async fn executes_commands() {
     let Some(store) = std::env::var_os("RECTO_CHILD_FILE") else { return };
     let now = Arc::new(AtomicI64::new(0));
     let recto = open(Path::new(&store), &now).await.unwrap();
-    reply("ready");
+    reply(READY);
     for line in std::io::stdin().lines() {
         let command: Value = serde_json::from_str(&line.unwrap()).unwrap();
         now.store(command["now"].as_i64().unwrap(), Ordering::Relaxed);
-        match execute(&recto, &command).await {
-            Ok(()) => reply("ok"),
-            Err(error) => {
-                explain(&error);
-                reply(error.code());
-            }
+        reply(BEGUN);
+        let start = Instant::now();
+        let done = execute(&recto, &command).await;
+        let took = start.elapsed().as_micros();
+        if let Err(error) = &done {
+            explain(error);
         }
+        let code = done.map_or_else(|error| error.code(), |()| "ok");
+        reply(&format!("{DONE}{took} {code}"));
     }
 }
 
@@ -89,6 +98,20 @@ pub(super) async fn execute(recto: &Recto, command: &Value) -> Result<(), Error>
     }
 }
 
+/// How a command ended.
+pub(super) struct Done {
+    /// `ok`, or the code of the error.
+    pub(super) code: String,
+    pub(super) took: Duration,
+}
+
+impl Done {
+    fn of(reply: &str) -> Option<Done> {
+        let (took, code) = reply.strip_prefix(DONE)?.trim().split_once(' ')?;
+        Some(Done { code: code.to_owned(), took: Duration::from_micros(took.parse().ok()?) })
+    }
+}
+
 /// A running child.
 pub(super) struct Worker {
     process: Child,
@@ -97,6 +120,14 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// Starts a child, and waits until it has opened the store.
+    pub(super) fn ready(store: &Path) -> Worker {
+        let mut worker = Worker::start(store);
+        assert_eq!(worker.reply().as_deref(), Some(READY));
+        worker
+    }
+
+    /// Starts a child, which opens the store.
     pub(super) fn start(store: &Path) -> Worker {
         let mut command = Command::new(std::env::current_exe().unwrap());
         let test = "faults::child::executes_commands";
@@ -108,12 +139,20 @@ impl Worker {
         Worker { process, commands, replies }
     }
 
-    pub(super) fn send(&mut self, command: &Value) {
+    /// Sends a command, and waits until the child executes it.
+    pub(super) fn begin(&mut self, command: &Value) {
         writeln!(self.commands, "{command}").unwrap();
+        assert_eq!(self.reply().as_deref(), Some(BEGUN));
+    }
+
+    /// Waits until the command is executed.
+    pub(super) fn done(&mut self) -> Done {
+        let reply = self.reply().expect("the process runs");
+        Done::of(&reply).expect("it executes a command")
     }
 
     /// Waits for the next reply. `None` if the process has ended.
-    pub(super) fn reply(&mut self) -> Option<String> {
+    fn reply(&mut self) -> Option<String> {
         let mut line = String::new();
         while self.replies.read_line(&mut line).unwrap() > 0 {
             if let Some(reply) = line.strip_prefix(REPLY) {
@@ -124,14 +163,13 @@ impl Worker {
         None
     }
 
-    /// Kills the process. Returns its last complete reply, if it had printed one.
-    pub(super) fn kill(mut self) -> Option<String> {
+    /// Kills the process. Returns how its last command ended, if it had replied.
+    pub(super) fn kill(mut self) -> Option<Done> {
         self.process.kill().unwrap();
         let mut rest = String::new();
         self.replies.read_to_string(&mut rest).unwrap();
         self.process.wait().unwrap();
         let whole = rest.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let mut replies = whole.lines().filter_map(|line| line.strip_prefix(REPLY));
-        replies.rfind(|reply| *reply != "ready").map(|reply| reply.trim().to_owned())
+        whole.lines().filter_map(|line| line.strip_prefix(REPLY)).find_map(Done::of)
     }
 }

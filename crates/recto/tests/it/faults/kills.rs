@@ -1,9 +1,10 @@
 //! Processes that are killed while they append, fork, erase, prune, remove, back up and restore.
 //!
 //! Two processes work on one file, each on conversations of its own. The parent sends both a random
-//! operation and kills one of them at a random moment. The other one must succeed. What the killed one was
-//! doing has happened completely or not at all: the store is equal to the plain model before the operation or
-//! after it. Operations that are not atomic (the files of a backup and of a restoration, the copies that an
+//! operation, waits until they have begun, and kills one of them after a random part of the time that the
+//! operation usually takes. The other one must succeed. What the killed one was doing has happened completely
+//! or not at all: the store is equal to the plain model before the operation or after it. Operations that
+//! are not atomic (the files of a backup and of a restoration, the copies that an
 //! erasure removes) are complete after they were repeated.
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use testkit::{Keep, StoreModel};
 use tokio::runtime::Runtime;
 
 use super::child::{self, Worker};
+use super::kill_counts::KillCounts;
 use super::{Dice, note};
 use crate::driver::{create, difference};
 
@@ -27,8 +29,8 @@ fn an_operation_of_a_killed_process_has_happened_completely_or_not_at_all() {
     run(super::setting("RECTO_SIM_SEED", 1), 14);
 }
 
-/// Runs `rounds` rounds on one file.
-pub(super) fn run(seed: u64, rounds: usize) {
+/// Runs `rounds` rounds on one file. Returns when the processes were killed.
+pub(super) fn run(seed: u64, rounds: usize) -> KillCounts {
     note(&format!("kills beside erase, prune, fork, backup and restore: seed {seed}"));
     let mut world = World::new(seed);
     for round in 0..rounds {
@@ -38,17 +40,35 @@ pub(super) fn run(seed: u64, rounds: usize) {
         }
     }
     world.check_all();
-    note(&format!("{:?}", world.kills));
+    world.kills.check();
+    std::mem::take(&mut world.kills)
 }
 
 /// What a process is asked to do.
 #[derive(Clone, Debug)]
 enum Operation {
-    Apply { name: String, request: Value },
-    Fork { of: String, at: usize, name: String },
-    Erase { name: String, index: usize },
-    Prune { name: String, keep: Keep },
-    Remove { name: String },
+    /// `word` is a word that occurs only in the message that the request appends.
+    Apply {
+        name: String,
+        request: Value,
+        word: Option<String>,
+    },
+    Fork {
+        of: String,
+        at: usize,
+        name: String,
+    },
+    Erase {
+        name: String,
+        index: usize,
+    },
+    Prune {
+        name: String,
+        keep: Keep,
+    },
+    Remove {
+        name: String,
+    },
     Backup,
     Restore,
 }
@@ -69,7 +89,7 @@ impl Operation {
     /// Performs it on the model. Returns the reply of a process.
     fn perform(&self, model: &mut StoreModel, now: i64) -> String {
         match self {
-            Operation::Apply { name, request } => {
+            Operation::Apply { name, request, .. } => {
                 let done = model.change(name, |model| model.apply(request, now));
                 return done.map_or_else(|refusal| refusal.code.to_owned(), |_| "ok".to_owned());
             }
@@ -91,8 +111,8 @@ struct Family {
     model: StoreModel,
     /// The number of names that were given.
     names: usize,
-    /// Words that occur in one message only: name, log index, word.
-    secrets: Vec<(String, usize, String)>,
+    /// Words that occur, or have occurred, in one message only.
+    words: Vec<String>,
     backup: PathBuf,
     /// The model at the time of the backup, if there is one.
     backed_up: Option<StoreModel>,
@@ -130,12 +150,11 @@ impl Family {
             10..=12 => {
                 let word = format!("secret{}x{:x}", self.prefix, dice.below(1 << 40));
                 let message = json!({"role": "user", "content": format!("the word is {word}")});
-                self.secrets.push((name.clone(), entries, word));
                 let request = json!({"op": {"operation": "APPEND", "messages": [message]}});
-                Operation::Apply { name, request }
+                Operation::Apply { name, request, word: Some(word) }
             }
             _ => match generate::step(choices, model) {
-                Step::Apply(request) => Operation::Apply { name, request },
+                Step::Apply(request) => Operation::Apply { name, request, word: None },
                 _ => Operation::Erase { index: entries.saturating_sub(1), name },
             },
         }
@@ -143,7 +162,7 @@ impl Family {
 
     fn command(&self, operation: &Operation, now: i64) -> Value {
         let mut command = match operation {
-            Operation::Apply { name, request } => json!({"name": name, "request": request}),
+            Operation::Apply { name, request, .. } => json!({"name": name, "request": request}),
             Operation::Fork { of, at, name } => json!({"of": of, "at": at, "name": name}),
             Operation::Erase { name, index } => json!({"name": name, "index": index}),
             Operation::Prune { name, keep } => json!({
@@ -160,14 +179,14 @@ impl Family {
         command["now"] = json!(now);
         command
     }
-}
 
-/// How an operation ended.
-enum Ended {
-    /// The process replied.
-    Replied(String),
-    /// It was killed before.
-    Killed,
+    /// Whether a message of a conversation contains a word.
+    fn has(&self, word: &str) -> bool {
+        self.model.names().iter().any(|name| {
+            let model = self.model.get(name);
+            (0..model.log_len()).any(|index| model.text(index).contains(word))
+        })
+    }
 }
 
 struct World {
@@ -181,8 +200,9 @@ struct World {
     families: [Family; 2],
     /// How long the last operation of each kind took. It depends on the machine.
     durations: BTreeMap<&'static str, Duration>,
-    /// For each operation, how often it was killed, and how often it had not happened.
-    kills: BTreeMap<&'static str, [usize; 2]>,
+    /// How long a process took until it was ready.
+    opening: Duration,
+    kills: KillCounts,
 }
 
 impl World {
@@ -205,87 +225,107 @@ impl World {
                 worker: None,
                 model,
                 names: 0,
-                secrets: Vec::new(),
+                words: Vec::new(),
                 backup: file("backup"),
                 backed_up: None,
                 restored: file("restored"),
             }
         });
-        let (dice, durations, kills) = (Dice::new(seed), BTreeMap::new(), BTreeMap::new());
-        World { runtime, dice, folder, store, now, recto, families, durations, kills }
+        let (dice, durations, kills) = (Dice::new(seed), BTreeMap::new(), KillCounts::default());
+        let opening = Duration::ZERO;
+        World { runtime, dice, folder, store, now, recto, families, durations, opening, kills }
     }
 
     /// Both processes perform an operation at the same time, and one of them may be killed.
     fn round(&mut self, place: &str) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
-        let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
+        self.start_workers(place);
         let mut operations = Vec::new();
-        for number in 0..2 {
-            let family = &mut self.families[number];
-            if family.worker.is_none() {
-                let mut worker = Worker::start(&self.store);
-                // Otherwise the process may be killed while it opens the file.
-                if victim != Some(number) || self.dice.below(4) > 0 {
-                    assert_eq!(worker.reply().as_deref(), Some("ready"), "{place}");
-                }
-                family.worker = Some(worker);
-            }
+        for family in &mut self.families {
             let operation = family.operation(&mut self.dice);
             let command = family.command(&operation, now);
-            family.worker.as_mut().unwrap().send(&command);
+            family.worker.as_mut().unwrap().begin(&command);
             operations.push(operation);
         }
         let start = Instant::now();
+        let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
         let mut ended = Vec::new();
         if let Some(victim) = victim {
-            let usual = self.durations.get(operations[victim].name()).copied();
-            let longest = usual.unwrap_or(Duration::from_millis(20)).mul_f32(1.3);
-            let moment = self.dice.below(longest.as_micros() as usize);
-            std::thread::sleep(Duration::from_micros(moment as u64));
-            let reply = self.families[victim].worker.take().unwrap().kill();
-            ended.push((victim, reply.map_or(Ended::Killed, Ended::Replied)));
+            // An operation of another kind is a guess until one of this kind has ended.
+            let usual = self.durations.get(operations[victim].name());
+            let usual = usual.or_else(|| self.durations.values().next());
+            let usual = usual.copied().unwrap_or(Duration::from_millis(5));
+            let moment = Duration::from_micros(self.dice.below(usual.as_micros() as usize) as u64);
+            std::thread::sleep(moment.saturating_sub(start.elapsed()));
+            ended.push((victim, self.families[victim].worker.take().unwrap().kill()));
         }
         for number in (0..2).filter(|number| victim != Some(*number)) {
-            let reply = self.families[number].worker.as_mut().unwrap().reply();
-            self.durations.insert(operations[number].name(), start.elapsed());
-            ended.push((number, Ended::Replied(reply.expect("the process runs"))));
+            let done = self.families[number].worker.as_mut().unwrap().done();
+            ended.push((number, Some(done)));
         }
-        for (number, ended) in ended {
-            let place = format!("{place}, {:?}", operations[number]);
-            self.settle(number, &operations[number], ended, now, &place);
-        }
-        for (number, operation) in operations.iter().enumerate() {
-            if matches!(operation, Operation::Erase { .. } | Operation::Prune { .. }) {
-                self.check_secrets(number, place);
+        for (number, done) in ended {
+            let operation = &operations[number];
+            if let Some(done) = &done {
+                self.durations.insert(operation.name(), done.took);
+                if victim == Some(number) {
+                    self.kills.after(operation.name());
+                }
             }
+            let place = format!("{place}, {operation:?}");
+            self.settle(number, operation, done.map(|done| done.code), now, &place);
+        }
+        for number in 0..2 {
+            self.check_words(number, place);
         }
     }
 
-    /// Compares the store with the model, and repeats what was interrupted.
+    /// Starts the processes that do not run. Some are killed while they open the file, and started again.
+    fn start_workers(&mut self, place: &str) {
+        for number in 0..2 {
+            if self.families[number].worker.is_some() {
+                continue;
+            }
+            if self.dice.below(8) == 0 {
+                let worker = Worker::start(&self.store);
+                let moment = self.dice.below(self.opening.as_micros() as usize);
+                std::thread::sleep(Duration::from_micros(moment as u64));
+                worker.kill();
+                self.kills.opening += 1;
+                let World { runtime, recto, families, .. } = self;
+                let family = &families[number];
+                let differs = runtime.block_on(difference(recto, &family.model, &family.prefix));
+                assert_eq!(differs, None, "{place}: killed while opening");
+            }
+            let start = Instant::now();
+            self.families[number].worker = Some(Worker::ready(&self.store));
+            self.opening = start.elapsed();
+        }
+    }
+
+    /// Compares the store with the model, and repeats what was interrupted. `reply` is `None` if the process
+    /// was killed before it replied.
     fn settle(
         &mut self,
         number: usize,
         operation: &Operation,
-        ended: Ended,
+        reply: Option<String>,
         now: i64,
         place: &str,
     ) {
         let World { runtime, recto, families, kills, .. } = self;
         let family = &mut families[number];
-        let compare =
-            |model: &StoreModel| runtime.block_on(difference(recto, model, &family.prefix));
         let mut after = family.model.clone();
         let expected = operation.perform(&mut after, now);
-        let is_killed = matches!(ended, Ended::Killed);
-        if let Ended::Replied(reply) = ended {
+        let is_killed = reply.is_none();
+        let compare =
+            |model: &StoreModel| runtime.block_on(difference(recto, model, &family.prefix));
+        if let Some(reply) = reply {
             assert_eq!(reply, expected, "{place}");
             assert_eq!(compare(&after), None, "{place}: it was acknowledged");
             family.model = after;
         } else {
-            let count = kills.entry(operation.name()).or_default();
-            count[0] += 1;
             let not_before = compare(&family.model);
-            count[1] += usize::from(not_before.is_none());
+            kills.inside(operation.name(), not_before.is_some());
             if let Some(not_before) = not_before {
                 let not_after = compare(&after);
                 let both = format!("{not_before:?} and {not_after:?}");
@@ -303,8 +343,15 @@ impl World {
                     "{place}"
                 );
             }
+            // A removal cannot be repeated.
+            if matches!(operation, Operation::Remove { .. }) {
+                runtime.block_on(recto.clean()).unwrap();
+            }
         }
         match operation {
+            Operation::Apply { word: Some(word), .. } if family.has(word) => {
+                family.words.push(word.clone());
+            }
             Operation::Backup => self.settle_backup(number, is_killed, place),
             Operation::Restore => self.settle_restore(number, is_killed, place),
             _ => {}
@@ -359,25 +406,20 @@ impl World {
         }
     }
 
-    /// Words of erased and pruned messages are in no file of the store.
-    fn check_secrets(&self, number: usize, place: &str) {
-        let family = &self.families[number];
-        let names = family.model.names();
-        let is_lost = |(name, index, _): &&(String, usize, String)| {
-            names.contains(name)
-                && *index < family.model.get(name).log_len()
-                && family.model.is_lost(name, *index)
-        };
-        let lost: Vec<&str> =
-            family.secrets.iter().filter(is_lost).map(|(_, _, word)| &**word).collect();
+    /// Words of erased, pruned and removed messages are in no file of the store.
+    fn check_words(&mut self, number: usize, place: &str) {
+        let family = &mut self.families[number];
+        let gone: Vec<String> =
+            family.words.iter().filter(|word| !family.has(word)).cloned().collect();
         for suffix in ["", "-wal"] {
             let file = format!("{}{suffix}", self.store.display());
             let bytes = std::fs::read(file).unwrap_or_default();
-            for word in &lost {
+            for word in &gone {
                 let found = bytes.windows(word.len()).any(|found| found == word.as_bytes());
                 assert!(!found, "{place}: {word} is in the file{suffix}");
             }
         }
+        family.words.retain(|word| !gone.contains(word));
     }
 
     /// Verifies the store, reads it in a process that has nothing loaded, and looks for files that no

@@ -31,11 +31,10 @@ async fn what_another_process_erases_or_prunes_is_gone_at_the_next_request() {
         let message = handle.message(LogIndex(index)).await.unwrap().unwrap();
         message.text().into_owned()
     };
-    let mut other = Worker::start(&file);
-    assert_eq!(other.reply().as_deref(), Some("ready"));
+    let mut other = Worker::ready(&file);
     let mut request = |command| {
-        other.send(&command);
-        assert_eq!(other.reply().as_deref(), Some("ok"), "{command}");
+        other.begin(&command);
+        assert_eq!(other.done().code, "ok", "{command}");
     };
     // In a packed row that the fork shares, and in a row that is not packed.
     request(json!({"now": 0, "do": "erase", "name": "a", "index": 5}));
@@ -77,9 +76,8 @@ async fn a_killed_restoration_is_completed_by_the_next_one() {
     let mut last = 0;
     let mut was_partial = false;
     for round in 0.. {
-        let mut worker = Worker::start(&unused);
-        assert_eq!(worker.reply().as_deref(), Some("ready"));
-        worker.send(&restore);
+        let mut worker = Worker::ready(&unused);
+        worker.begin(&restore);
         std::thread::sleep(Duration::from_millis(3 * round));
         let is_done = worker.kill().is_some();
         let target = child::open(&target, &Arc::default()).await.unwrap();

@@ -73,6 +73,33 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
 }
 
 #[tokio::test]
+async fn a_damaged_search_index_finds_no_message_under_a_wrong_word_or_in_a_wrong_conversation() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([Message::user("needle one"), Message::user("needle two")]).await.unwrap();
+    conversation.fork("b", Version(1)).await.unwrap();
+    let found = async |word: &str| {
+        let found = recto.search(word, 10).await.unwrap().into_iter();
+        found.map(|found| (found.conversation, found.index.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("needle").await, [("a".to_owned(), 1), ("a".to_owned(), 0)]);
+    let change = |statement: &str| {
+        let db = rusqlite::Connection::open(&path).unwrap();
+        assert_eq!(db.execute(statement, []).unwrap(), 1);
+    };
+    // The words of the second message become others.
+    change("UPDATE waiting SET words = replace(words, 'two', 'six') WHERE words LIKE '%two%'");
+    assert_eq!(found("six").await, []);
+    // The words of the first message become those of an entry that the fork shares.
+    let number = "(SELECT number FROM conversations WHERE name = 'b')";
+    change(&format!("UPDATE waiting SET place = {number} << 32 WHERE words LIKE '%one%'"));
+    assert_eq!(found("needle").await, [("a".to_owned(), 1)]);
+    assert!(!recto.check().await.unwrap().is_empty(), "verify reports it");
+}
+
+#[tokio::test]
 async fn a_store_in_memory_can_have_no_search_index() {
     let options = recto::Options { search: false, ..Default::default() };
     let recto = recto::Recto::open_with("memory:", options).await.unwrap();

@@ -19,6 +19,8 @@ on_every_store! {
     a_mark_does_not_keep_a_hidden_message
     a_fork_created_during_a_prune_keeps_its_messages
     a_message_erased_during_another_erasure_or_prune_stays_erased
+    a_removal_keeps_only_the_messages_that_forks_show
+    the_last_fork_takes_messages_of_a_removed_ancestor_with_it
 }
 
 async fn an_erased_message_is_unreadable_and_the_chain_stays_valid(place: Place) {
@@ -275,4 +277,69 @@ async fn a_message_erased_during_another_erasure_or_prune_stays_erased(place: Pl
     assert_eq!(message.text(), "[erased]");
     assert!(again.verify().await.unwrap().is_sound());
     assert_eq!(copies(&place, &conversation, "message number 10\"").await, Vec::<String>::new());
+}
+
+/// A message with a word that occurs nowhere else.
+fn with_word(word: &str) -> Message {
+    Message::user(&format!("the word is {word}"))
+}
+
+async fn a_removal_keeps_only_the_messages_that_forks_show(place: Place) {
+    let recto = place.recto();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([with_word("visibleinfork")]).await.unwrap();
+    let request = r#"{"ops":[
+        {"operation":"APPEND","messages":[{"role":"user","content":"nevershownword"}]},
+        {"operation":"DELETE","indices":[1]}]}"#;
+    let hidden = recto::Request::from_json(request).unwrap();
+    let at = conversation.apply(hidden).await.unwrap().version;
+    let fork = conversation.fork("b", at).await.unwrap();
+    // Enough requests that the first of them are packed.
+    for number in 0..100 {
+        conversation.append([with_word(&format!("laterword{number:03}"))]).await.unwrap();
+    }
+    assert_eq!(fork.message(LogIndex(1)).await.unwrap().unwrap().text(), "nevershownword");
+    assert!(!place.is_file() || place.has(b"laterword099"));
+    let newest = conversation.version().await.unwrap();
+    let refused = recto.remove_if("a", Version(newest.0 - 1)).await.unwrap_err();
+    assert_eq!(refused.code(), "version_conflict");
+    assert_eq!(texts(&conversation).await.len(), 101, "nothing has changed");
+    recto.remove("a").await.unwrap();
+    assert_eq!(texts(&fork).await, ["the word is visibleinfork"]);
+    // The entry is in the log of the fork, and no version shows it.
+    assert_eq!(fork.message(LogIndex(1)).await.unwrap().unwrap().text(), "[pruned]");
+    for word in ["nevershownword", "laterword000", "laterword050", "laterword099"] {
+        assert!(!place.is_file() || !place.has(word.as_bytes()), "{word}");
+        assert!(recto.search(word, 9).await.unwrap().is_empty(), "{word}");
+    }
+    assert_eq!(recto.search("visibleinfork", 9).await.unwrap().len(), 1);
+    assert_eq!(fork.verify().await.unwrap().faults, Vec::<String>::new());
+    assert_eq!(recto.check().await.unwrap(), Vec::<String>::new());
+}
+
+async fn the_last_fork_takes_messages_of_a_removed_ancestor_with_it(place: Place) {
+    let recto = place.recto();
+    let first = recto.create("a", settings()).await.unwrap();
+    for word in ["wordforboth", "wordforlate", "wordfornone"] {
+        first.append([with_word(word)]).await.unwrap();
+    }
+    let early = first.fork("early", Version(1)).await.unwrap();
+    let late = first.fork("late", Version(2)).await.unwrap();
+    late.append([with_word("wordoflate")]).await.unwrap();
+    recto.remove("a").await.unwrap();
+    let finds = async |word: &str| !recto.search(word, 9).await.unwrap().is_empty();
+    assert!(finds("wordforboth").await && finds("wordforlate").await);
+    assert!(!finds("wordfornone").await);
+    assert_eq!(texts(&late).await.len(), 3);
+    recto.remove("late").await.unwrap();
+    assert!(finds("wordforboth").await);
+    for word in ["wordforlate", "wordoflate", "wordfornone"] {
+        assert!(!finds(word).await, "{word}");
+        assert!(!place.is_file() || !place.has(word.as_bytes()), "{word}");
+    }
+    assert_eq!(texts(&early).await, ["the word is wordforboth"]);
+    assert_eq!(early.verify().await.unwrap().faults, Vec::<String>::new());
+    recto.remove("early").await.unwrap();
+    assert!(!finds("wordforboth").await);
+    assert!(!place.is_file() || !place.has(b"wordforboth"));
 }

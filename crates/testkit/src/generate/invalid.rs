@@ -7,7 +7,7 @@ use super::message::messages;
 use crate::model::Model;
 
 /// The operation; about one in twelve is made invalid.
-pub(super) fn maybe_spoiled(choices: &mut Choices, model: &Model, operation: Value) -> Value {
+pub(super) fn maybe_invalid(choices: &mut Choices, model: &Model, operation: Value) -> Value {
     if choices.below(12) < 11 {
         return operation;
     }
@@ -24,7 +24,7 @@ pub(super) fn maybe_spoiled(choices: &mut Choices, model: &Model, operation: Val
 }
 
 /// The query; about one in twelve is made invalid.
-pub(super) fn maybe_spoiled_query(choices: &mut Choices, query: Value) -> Value {
+pub(super) fn maybe_invalid_query(choices: &mut Choices, query: Value) -> Value {
     if choices.below(12) < 11 {
         return query;
     }

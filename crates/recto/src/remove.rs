@@ -1,0 +1,118 @@
+//! Removal of conversations.
+//!
+//! The rows of a removed conversation stay as long as a fork shares them. The messages in them that no fork
+//! shows are overwritten in the same transaction.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use recto_core::Version;
+use recto_store::{ConversationId, ConversationRow, Lineage, Removal, Rewrite, RewriteOf, Store};
+use tracing::Instrument;
+
+use crate::prune::{shown, without_hidden};
+use crate::row_reader::{RowReader, damaged};
+use crate::{Error, Recto};
+
+impl Recto {
+    /// Deletes a conversation permanently. Messages that a version of a fork shows stay readable in the
+    /// forks; a fork that has another message of it in its log has a placeholder for it. A SQLite store
+    /// overwrites the deleted bytes in its file, its log and its search index. PostgreSQL keeps them in its
+    /// files until [`clean`](Self::clean).
+    ///
+    /// Refused with `storage` if the conversation has forks, and rows that show what they share are
+    /// damaged: remove the forks first.
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
+        self.remove_if(name, None).await
+    }
+
+    /// [`remove`](Self::remove), refused with `version_conflict` if another version than this is the
+    /// newest. `None` removes the conversation at any version.
+    pub async fn remove_if(
+        &self,
+        name: &str,
+        expected_version: impl Into<Option<Version>>,
+    ) -> Result<(), Error> {
+        let expected = expected_version.into().map(|version| version.0);
+        let store = &self.shared.store;
+        loop {
+            let row = self.row(name).await?;
+            let (id, current) = (row.id, row.head.version);
+            if let Some(expected) = expected.filter(|expected| *expected != current) {
+                return Err(recto_store::Error::VersionConflict { expected, current }.into());
+            }
+            let span = tracing::info_span!("remove", conversation = %id);
+            let rewrites = self.rewrites(row).instrument(span).await.map_err(advise_forks)?;
+            let overwrites = rewrites.iter().any(|rewrite| !rewrite.rewrite.forget.is_empty());
+            match store.remove_with(&self.tenant, name, Removal { at: None, rewrites }).await {
+                // Another process has committed, packed, erased or forked.
+                Err(
+                    recto_store::Error::VersionConflict { .. }
+                    | recto_store::Error::RowsChanged
+                    | recto_store::Error::Forked,
+                ) => {}
+                removed => {
+                    self.shared.open.forget(id);
+                    if overwrites {
+                        // Open forks may hold overwritten messages, also if the store returned an error.
+                        self.shared.open.close_all().await;
+                    }
+                    return Ok(removed?);
+                }
+            }
+        }
+    }
+
+    /// The rewrites of a removal. They concern the removed conversation and its removed ancestors, up to the
+    /// first one whose rows stay. An empty one only checks that there is no other fork.
+    async fn rewrites(&self, removed: ConversationRow) -> Result<Vec<RewriteOf>, Error> {
+        let store = &self.shared.store;
+        let mut rewrites = Vec::new();
+        let (mut id, mut lineage, mut at) = (removed.id, removed.lineage, removed.head.version);
+        loop {
+            let known_forks = store.forks(id).await?;
+            let is_removed = |fork: &ConversationRow| fork.id == removed.id;
+            let known = known_forks.iter().map(|fork| fork.id).collect();
+            let forks: Vec<_> = known_forks.into_iter().filter(|fork| !is_removed(fork)).collect();
+            let stays = !forks.is_empty();
+            let rewrite = match stays {
+                true => overwrite_hidden(store, id, lineage.clone(), forks, known).await?,
+                false => Rewrite { forks: Some(known), ..Rewrite::default() },
+            };
+            rewrites.push(RewriteOf { conversation: id, at, rewrite });
+            let Some(above) = lineage.last().filter(|_| !stays).map(|above| above.id) else {
+                return Ok(rewrites);
+            };
+            if store.get(&self.tenant, above).await?.is_some() {
+                return Ok(rewrites);
+            }
+            // It accepts no requests, so its rows do not change.
+            let newest = store.unpacked(above, None).await?.commits;
+            at = newest.last().map_or(0, |(version, _)| *version);
+            (id, lineage) = (above, lineage.up_to(lineage.len() - 1));
+        }
+    }
+}
+
+/// The rewrite that overwrites the messages that no version of the forks shows.
+async fn overwrite_hidden(
+    store: &Arc<dyn Store>,
+    id: ConversationId,
+    lineage: Lineage,
+    forks: Vec<ConversationRow>,
+    known_forks: Vec<ConversationId>,
+) -> Result<Rewrite, Error> {
+    let reader = RowReader::new(store.clone(), id, lineage).await?;
+    let shown = shown(&reader, BTreeSet::new(), forks).await?;
+    Ok(without_hidden(&reader, &shown, known_forks).await?.2)
+}
+
+/// Adds to an error about damaged rows what to do: without them it is not known what the forks show.
+fn advise_forks(error: Error) -> Error {
+    match error {
+        Error::Store(recto_store::Error::Damaged { conversation, reason }) => {
+            damaged(conversation, format!("{reason}; remove the forks first"))
+        }
+        error => error,
+    }
+}

@@ -1,0 +1,78 @@
+//! When processes were killed: a campaign whose kills come too early or too late shows nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::AddAssign;
+
+/// Kills of one kind of operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kills {
+    /// During the operation, before its change was stored.
+    inside_before_change: usize,
+    /// During the operation, after its change was stored.
+    inside_after_change: usize,
+    /// After the process had replied.
+    after: usize,
+}
+
+/// Kills by the time at which they came.
+#[derive(Debug, Default)]
+pub(super) struct KillCounts {
+    /// While the process opened the file, before any operation.
+    pub(super) opening: usize,
+    operations: BTreeMap<&'static str, Kills>,
+}
+
+/// With fewer kills the share of each kind is left to chance.
+const MIN_KILLS: usize = 30;
+
+impl KillCounts {
+    pub(super) fn inside(&mut self, operation: &'static str, is_changed: bool) {
+        let kills = self.operations.entry(operation).or_default();
+        match is_changed {
+            true => kills.inside_after_change += 1,
+            false => kills.inside_before_change += 1,
+        }
+    }
+
+    pub(super) fn after(&mut self, operation: &'static str) {
+        self.operations.entry(operation).or_default().after += 1;
+    }
+
+    /// Fails if hardly any process was killed during an operation.
+    pub(super) fn check(&self) {
+        let inside = |kills: &Kills| kills.inside_before_change + kills.inside_after_change;
+        let all_inside: usize = self.operations.values().map(inside).sum();
+        let after: usize = self.operations.values().map(|kills| kills.after).sum();
+        let all = all_inside + after;
+        assert!(all < MIN_KILLS || 3 * all_inside >= all, "hardly any kill was in time: {self}");
+    }
+}
+
+impl AddAssign for KillCounts {
+    fn add_assign(&mut self, other: KillCounts) {
+        self.opening += other.opening;
+        for (name, kills) in other.operations {
+            let sum = self.operations.entry(name).or_default();
+            sum.inside_before_change += kills.inside_before_change;
+            sum.inside_after_change += kills.inside_after_change;
+            sum.after += kills.after;
+        }
+    }
+}
+
+impl fmt::Display for KillCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kills while opening: {}", self.opening)?;
+        for (name, kills) in &self.operations {
+            let Kills { inside_before_change, inside_after_change, after } = kills;
+            let inside = inside_before_change + inside_after_change;
+            write!(
+                f,
+                "; {name}: {inside} inside ({inside_before_change} before its change was stored, \
+                 {inside_after_change} after), {after} after its reply"
+            )?;
+        }
+        Ok(())
+    }
+}
