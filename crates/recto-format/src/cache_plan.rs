@@ -1,4 +1,4 @@
-//! The cost of an edit at the provider's prompt cache, and the number of turns until it pays off.
+//! The cost of an edit in the provider's prompt cache, and the number of turns until it pays off.
 //!
 //! A provider caches the prefix of a prompt and bills cached tokens at a fraction of the price. An edit
 //! saves tokens in every later turn, but everything after the first changed byte is billed at the full
@@ -150,7 +150,10 @@ impl fmt::Display for CachePlan {
             return Ok(());
         }
         let (blocks, tokens) = (self.thinking_blocks, self.thinking_tokens);
-        write!(f, "; {blocks} thinking blocks ({tokens} tokens) lose their prefix")
+        match blocks {
+            1 => write!(f, "; 1 thinking block ({tokens} tokens) loses its prefix"),
+            _ => write!(f, "; {blocks} thinking blocks ({tokens} tokens) lose their prefix"),
+        }
     }
 }
 
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_near_the_front_is_paid_back_over_many_turns() {
+    fn an_edit_near_the_front_pays_off_after_many_turns() {
         let before = text("a", 1_000) + &text("b", 9_000);
         let after = text("a", 1_000) + &text("c", 8_000);
         let plan = CachePlan::of(&before, &after, &Approx, &price());
@@ -246,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_behind_an_edit_is_counted() {
+    fn thinking_after_an_edit_is_counted() {
         let thinking = r#"{"type":"thinking","thinking":"I look.","signature":"AAAA"}"#;
         let request = |text: &str| {
             format!(
@@ -255,8 +258,7 @@ mod tests {
         };
         let plan = CachePlan::of(&request("a"), &request("b"), &Approx, &price());
         assert_eq!((plan.thinking_blocks, plan.thinking_tokens), (1, Approx.count(thinking)));
-        let end =
-            format!("; 1 thinking blocks ({} tokens) lose their prefix", plan.thinking_tokens);
+        let end = format!("; 1 thinking block ({} tokens) loses its prefix", plan.thinking_tokens);
         assert!(plan.to_string().ends_with(&end), "{plan}");
         // Nothing before the thinking has changed.
         let longer = request("a").replace("}]}]}", "}]},{}]}");

@@ -47,7 +47,7 @@ impl EnvelopeInfo {
             let name = key.text();
             let is_kept = match &*name {
                 "tools" | "functions" if json::is_list(value) => info.add_tools(value),
-                // In Bedrock, the tools are in an object of their own.
+                // In Bedrock, the tools are in a separate object.
                 "toolConfig" => {
                     let tools = json::get(value, "tools").unwrap_or("[]");
                     info.add_tools(tools) & (json::fields(value).count() == 1)

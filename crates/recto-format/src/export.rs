@@ -7,7 +7,7 @@
 //! [`export`] writes a view: importing the file gives the same visible messages. Session lines that
 //! change earlier lines, such as a rewind or a compaction, are omitted where they would hide a visible
 //! message. [`export_log`] writes a whole log (`conversation.log().iter()`): all lines of a session,
-//! with its rewinds and compactions, byte for byte. Each fork is a file of its own. White space between
+//! with its rewinds and compactions, byte for byte. Each fork is a separate file. White space between
 //! messages is not preserved.
 
 use std::collections::HashMap;

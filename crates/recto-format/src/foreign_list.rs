@@ -4,6 +4,7 @@
 //! names the foreign messages that stay by their positions, so that a program can pass on its own objects,
 //! and has new messages only where a repair made one.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,7 +14,10 @@ use recto_core::{
 use serde_json::Value;
 
 use crate::export::{Container, ExportOptions, export};
+use crate::format::message_list::CallNames;
+use crate::json::{self, Str};
 use crate::lint::{fix, lint};
+use crate::parts::MessageParts;
 use crate::{Error, Finding, Format, RenderOptions, Target};
 
 /// A list of messages of a [`Format`], in memory.
@@ -182,7 +186,7 @@ impl ForeignList {
                 && rest.eq(pieces[at..].iter().take(entries.len() - 1).cloned())
             {
                 at += entries.len() - 1;
-                // Foreign messages without a message of their own belong to the next one.
+                // Foreign messages that became no message belong to the next one.
                 let before =
                     (0..item).rev().take_while(|&before| self.entries_of(before).is_empty());
                 let mut before: Vec<usize> = before.collect();
@@ -205,10 +209,32 @@ impl ForeignList {
     fn write(&self, message: &Message, items: &mut Vec<ListItem>) -> Result<(), Error> {
         let options = ExportOptions { container: Container::Lines, ..ExportOptions::default() };
         let mut written = Vec::new();
-        export([message], self.format, &options, &mut written)?;
+        export([&*self.with_names(message)?], self.format, &options, &mut written)?;
         let written = String::from_utf8_lossy(&written);
         items.extend(written.lines().map(|line| ListItem::Made(line.to_owned())));
         Ok(())
+    }
+
+    /// The message with the names of the tools in its results, if the format writes them with the results.
+    fn with_names<'m>(&self, message: &'m Message) -> Result<Cow<'m, Message>, Error> {
+        let writes_names =
+            matches!(self.format, Format::Gemini | Format::OpenAiAgentsJs | Format::VercelModel);
+        if !writes_names || message.tool_result_ids().next().is_none() {
+            return Ok(Cow::Borrowed(message));
+        }
+        let mut names = CallNames::default();
+        for message in self.conversation.messages() {
+            names.record(&MessageParts::of(message));
+        }
+        let mut value: Value = serde_json::from_str(message.json()).unwrap_or_default();
+        for part in value["content"].as_array_mut().into_iter().flatten() {
+            let id = part["tool_use_id"].as_str().map(json::string);
+            let name = id.as_deref().and_then(Str::of).and_then(|id| names.of(id));
+            if let (Some(name), None) = (name, part.get("name")) {
+                part["name"] = name.text().into();
+            }
+        }
+        Ok(Cow::Owned(Message::from_json_within(&value.to_string(), &Limits::NONE)?))
     }
 
     /// The log entries of a foreign message.

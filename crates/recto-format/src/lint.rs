@@ -140,7 +140,7 @@ fn positions(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
 /// Positions of the messages that have to be replaced: those with findings, and all that share a turn
 /// with one of them.
 fn changed(plan: &Plan<'_>) -> HashSet<usize> {
-    // A placeholder at an end is a message of its own and changes no other.
+    // A placeholder at an end is a separate message and changes no other.
     let change =
         |finding: &&Finding| must_change(finding) && !KEEPS_MESSAGES.contains(finding.rule);
     let findings = plan.findings.iter().filter(change);

@@ -62,7 +62,7 @@ pub enum MediaBody<'a> {
     },
     /// Inline, as text.
     Text(Str<'a>),
-    /// No source that this crate understands.
+    /// No source, or one of an unknown form.
     Unknown,
 }
 

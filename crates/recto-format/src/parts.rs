@@ -99,7 +99,7 @@ pub enum Part<'a> {
         /// True if the part has further fields.
         has_more: bool,
     },
-    /// A part that only one provider understands.
+    /// A part of any other type, such as one that only one provider supports.
     Other {
         /// Type of the part.
         kind: Str<'a>,
@@ -114,7 +114,7 @@ impl<'a> MessageParts<'a> {
         MessageParts::of_json(message.role(), message.json())
     }
 
-    /// True if the message has only a role and texts: the form in which providers get it anyway.
+    /// True if the message has only a role and texts.
     pub(crate) fn is_plain(&self) -> bool {
         let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. }) && !part.has_more();
         self.source.is_none()
@@ -144,7 +144,7 @@ impl<'a> MessageParts<'a> {
         };
         let mut cursor = Cursor::new(json);
         cursor.enter();
-        // Of several equal keys, the last one counts, as in the engine.
+        // If a key occurs several times, the last value is used, as in the engine.
         while let Some(b'"') = cursor.peek() {
             let key = Str::of(cursor.value()).map(Str::text).unwrap_or_default();
             match &*key {
@@ -223,7 +223,7 @@ impl<'a> Part<'a> {
         let start = cursor.enter();
         while let Some(b'"') = cursor.peek() {
             let key = Str::of(cursor.value()).map(Str::text).unwrap_or_default();
-            read.take(&key, cursor.value());
+            read.set(&key, cursor.value());
         }
         let json = cursor.since(start);
         let PartFields {
@@ -233,7 +233,7 @@ impl<'a> Part<'a> {
             input,
             text,
             signature,
-            answers,
+            tool_use_id,
             content,
             is_error,
             tool_use,
@@ -243,7 +243,7 @@ impl<'a> Part<'a> {
         let has_more = has_more || tool_use.is_some() || tool_result.is_some();
         let kind = kind.unwrap_or(Str::plain(""));
         let other = Part::Other { kind, json };
-        match (&*kind.text(), text, answers, (id, name, input)) {
+        match (&*kind.text(), text, tool_use_id, (id, name, input)) {
             ("text", Some(text), ..) => Part::Text { text, json, has_more },
             ("thinking", Some(text), ..) => Part::Thinking { text, signature, json },
             ("image" | "audio" | "file", ..) => Part::Media(Media::of(json)),
@@ -300,7 +300,7 @@ struct PartFields<'a> {
     input: Option<&'a str>,
     text: Option<Str<'a>>,
     signature: Option<Str<'a>>,
-    answers: Option<Str<'a>>,
+    tool_use_id: Option<Str<'a>>,
     content: Option<&'a str>,
     is_error: bool,
     /// The nested object of a `tool_use` part.
@@ -324,13 +324,13 @@ impl<'a> PartFields<'a> {
         let Some(object) = nested.take_if(|value| json::is_object(value)) else { return self };
         let mut inner = PartFields::default();
         for (key, value) in json::fields(object) {
-            inner.take(&key.text(), value);
+            inner.set(&key.text(), value);
         }
-        let PartFields { id, name, input, answers, content, is_error, .. } = inner;
-        PartFields { id, name, input, answers, content, is_error, ..self }
+        let PartFields { id, name, input, tool_use_id, content, is_error, .. } = inner;
+        PartFields { id, name, input, tool_use_id, content, is_error, ..self }
     }
 
-    fn take(&mut self, key: &str, value: &'a str) {
+    fn set(&mut self, key: &str, value: &'a str) {
         match key {
             "type" => self.kind = Str::of(value),
             "id" => self.id = Str::of(value),
@@ -341,7 +341,7 @@ impl<'a> PartFields<'a> {
                 self.signature = Str::of(value);
                 self.has_more = true;
             }
-            "tool_use_id" => self.answers = Str::of(value),
+            "tool_use_id" => self.tool_use_id = Str::of(value),
             "content" => self.content = Some(value).filter(|&value| value != "null"),
             "is_error" => self.is_error = value == "true",
             "tool_use" => self.tool_use = Some(value).filter(|&value| value != "null"),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_doubled_key_the_last_counts() {
+    fn the_last_value_of_a_repeated_key_is_used() {
         let json = r#"{"role":"user","content":"a","cont\u0065nt":"b"}"#;
         let message = Message::from_json(json).unwrap();
         let read = MessageParts::of(&message);

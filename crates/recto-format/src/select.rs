@@ -1,6 +1,6 @@
 //! Lists of messages inside larger documents, such as logs of evaluations.
 //!
-//! [`select_messages`] finds the lists and returns them as a transcript of its own: one list per line. A
+//! [`select_messages`] finds the lists and returns them as a separate transcript: one list per line. A
 //! path names them: `request.messages`, `[*].traj` for the field of each item, `samples[0].messages`.
 
 use std::io::Read as _;

@@ -16,7 +16,7 @@
 //!   foreign bytes. It distinguishes pieces of different messages that an edit made neighbours.
 //! - `hole`, `hole_at`: the field that was elided from the original of a session line because the
 //!   message contains the same bytes, and the byte offset of the `null` that replaces it.
-//! - `before`: session lines in front of the message that contain no message, such as bookkeeping.
+//! - `before`: session lines before the message that contain no message, such as token counts.
 //! - `behind`: session lines behind the last message of the file.
 //! - `envelope`: in the last message of a session that is a document, the document with `null` in place
 //!   of the list of records; `null` if the file is the list.

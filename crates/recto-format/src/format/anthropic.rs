@@ -2,7 +2,7 @@
 //! lines of either.
 //!
 //! Anthropic puts tool results into messages of the user. They become messages of role `tool`, so a
-//! message with results and a text becomes two. Blocks that only this provider understands (searches on
+//! message with results and a text becomes two. Blocks that only this provider supports (searches on
 //! its servers, redacted thinking) stay unchanged, and the message records the provider.
 
 use std::borrow::Cow;

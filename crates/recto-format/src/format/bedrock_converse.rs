@@ -26,7 +26,7 @@ pub(super) struct BedrockConverse;
 
 /// Name of the provider in `metadata.source.provider`.
 const PROVIDER: &str = "bedrock";
-/// Start of the type of a part that only Bedrock understands.
+/// Start of the type of a part that only Bedrock supports.
 pub(crate) const PREFIX: &str = "bedrock_";
 /// The keys of blocks. A block has one of them and no type.
 const BLOCKS: [&str; 9] = [

@@ -242,8 +242,36 @@ impl Graph {
         path
     }
 
+    /// Reports the links that contradict the graph: export writes the links of the graph instead.
+    fn report_links(&self, out: &mut StepWriter<'_>) {
+        for (place, node) in self.nodes.iter().enumerate() {
+            if let Some(parent) = node.parent.as_ref().filter(|_| self.parent_of(place).is_none()) {
+                let reason = format!(
+                    "the parent {parent:?} is not in the conversation: the node starts a branch, and \
+                     export writes no such link"
+                );
+                out.warn(node.line, &format!("mapping.{}.parent", node.id), reason);
+            }
+            let is_child = |child: &&String| {
+                self.places.get(*child).is_some_and(|child| self.parent_of(*child) == Some(place))
+            };
+            if let Some(child) = node.children.iter().find(|child| !is_child(child)) {
+                let reason =
+                    format!("{child:?} is not a child of the node: export writes no such link");
+                out.warn(node.line, &format!("mapping.{}.children", node.id), reason);
+            }
+            let parent = self.parent_of(place).map(|parent| &self.nodes[parent]);
+            if let Some(parent) = parent.filter(|parent| !parent.children.contains(&node.id)) {
+                let reason =
+                    format!("the node {:?} names this parent: export adds the link", node.id);
+                out.warn(parent.line, &format!("mapping.{}.children", parent.id), reason);
+            }
+        }
+    }
+
     /// Writes the steps of all branches, the current one last.
     fn write_steps(&self, out: &mut StepWriter<'_>) -> Result<(), Error> {
+        self.report_links(out);
         let mut children = self.children();
         let mut roots: Vec<usize> =
             (0..self.nodes.len()).filter(|place| self.parent_of(*place).is_none()).collect();

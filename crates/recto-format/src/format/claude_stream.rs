@@ -53,7 +53,7 @@ impl SessionCodec for ClaudeStream {
 
     fn read<'a>(&self, line: &'a str, state: &mut SessionState) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(line);
-        let mut record = Record::bookkeeping(line).with_ids(&fields, "uuid", "parentUuid");
+        let mut record = Record::without_message(line).with_ids(&fields, "uuid", "parentUuid");
         record.session = fields.get_str("session_id").or_else(|| fields.get_str("sessionId"));
         record.branch = fields.get_str("parent_tool_use_id");
         let kind = fields.get_str("type").map(Str::text).unwrap_or_default();

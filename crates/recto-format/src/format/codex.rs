@@ -58,7 +58,7 @@ impl FormatCodec for Codex {
                 {
                     Likelihood::Certain
                 }
-                // Rollouts of mid-2025 have items of Responses on lines of their own.
+                // Rollouts of mid-2025 have items of Responses on separate lines.
                 _ if json::get(line, "record_type").is_some() => Likelihood::Declared,
                 _ => Likelihood::No,
             };

@@ -67,7 +67,7 @@ impl SessionCodec for Copilot {
 
     fn read<'a>(&self, event: &'a str, state: &mut SessionState) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(event);
-        let mut record = Record::bookkeeping(event).with_ids(&fields, "id", "parentId");
+        let mut record = Record::without_message(event).with_ids(&fields, "id", "parentId");
         // The ids are those of a log: the conversation is linear.
         record.parent = Parent::Previous;
         let kind = fields.get_str("type").map(Str::text).unwrap_or_default();

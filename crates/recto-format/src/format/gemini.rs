@@ -102,14 +102,14 @@ impl MessageCodec for Gemini {
             return Err(FieldError::new("parts", "the list of parts is empty"));
         }
         let provider = is_provider_specific.then(|| "google".to_owned());
-        let made = drafts.into_iter().map(|(role, parts)| Draft::Converted {
+        let converted = drafts.into_iter().map(|(role, parts)| Draft::Converted {
             role,
             content: parts.finish(),
             fields: String::new(),
             provider: provider.clone(),
             model: None,
         });
-        Ok(made.collect())
+        Ok(converted.collect())
     }
 
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
@@ -254,12 +254,12 @@ fn read_response(
     let name = name
         .ok_or_else(|| FieldError::new("functionResponse.name", "a response must have a name"))?;
     let generated;
-    // A call without an id may get a response with one: they belong together by name and order.
+    // A call without an id may have a response with one: they are paired by name and order.
     let id = match (state.take_call_id(&name.text()), response.get_str("id")) {
         (None, Some(id)) => id,
-        (waiting, _) => {
+        (call_id, _) => {
             let new_id = || format!("{GENERATED_ID}{}_{number}", state.message_count);
-            generated = waiting.unwrap_or_else(new_id);
+            generated = call_id.unwrap_or_else(new_id);
             Str::plain(&generated)
         }
     };

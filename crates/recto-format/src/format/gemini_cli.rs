@@ -60,7 +60,7 @@ impl SessionCodec for GeminiCli {
         state: &mut SessionState,
     ) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(record);
-        let mut read = Record::bookkeeping(record).with_time(&fields);
+        let mut read = Record::without_message(record).with_time(&fields);
         if let Some(to) = fields.get_str("$rewindTo") {
             read.effect = Effect::Rewind(to);
             return Ok(read);

@@ -46,7 +46,7 @@ impl SessionCodec for GeminiResponses {
         record: &'a str,
         state: &mut SessionState,
     ) -> Result<Record<'a>, FieldError> {
-        let mut read = Record::bookkeeping(record);
+        let mut read = Record::without_message(record);
         if json::get(record, "parts").is_some_and(json::is_list) {
             read.drafts = Gemini.read(record, &mut state.list)?;
             return Ok(read);
@@ -105,7 +105,7 @@ fn content_of(response: &str) -> Option<&str> {
 /// The parts of all chunks. Adjacent texts are joined.
 fn joined_parts(record: &str) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
-    // The text at the end of `joined`, and whether it is a thought.
+    // The text that is not in `joined` yet, and whether it is a thought.
     let mut open: Option<(String, bool)> = None;
     let close = |open: &mut Option<(String, bool)>, joined: &mut Vec<String>| {
         if let Some((text, is_thought)) = open.take() {

@@ -61,7 +61,7 @@ impl SessionCodec for LibreChat {
     ) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(record);
         let mut read =
-            Record::bookkeeping(record).with_ids(&fields, "messageId", "parentMessageId");
+            Record::without_message(record).with_ids(&fields, "messageId", "parentMessageId");
         if read.parent == Parent::Id(Str::plain(NO_PARENT)) {
             read.parent = Parent::Root;
         }

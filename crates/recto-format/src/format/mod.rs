@@ -11,7 +11,7 @@
 //!    [`Codec`] directly.
 //! 2. Add a variant to [`Format`], and its lines to [`Format::ALL`], [`Format::name`] and
 //!    [`Format::codec`].
-//! 3. Add files of the format to `tests/it`.
+//! 3. Add files of the format to `tests/corpus/NAME`, and its tests to `tests/it`.
 
 mod anthropic;
 pub(crate) mod bedrock_converse;
@@ -28,6 +28,7 @@ mod langchain;
 mod librechat;
 pub(crate) mod message_list;
 mod new_parts;
+mod openai_agents_js;
 pub(crate) mod openai_chat;
 mod openai_responses;
 mod opencode;
@@ -41,6 +42,7 @@ mod session_line;
 mod sharegpt;
 mod time;
 mod vercel;
+mod vercel_model;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -65,6 +67,8 @@ pub enum Format {
     /// Messages of OpenAI's chat completions API: a list, a request with `messages`, or JSON lines of
     /// either.
     OpenAiChat,
+    /// Items of the OpenAI Agents SDK for JavaScript: a list, or JSON lines.
+    OpenAiAgentsJs,
     /// Items of OpenAI's Responses API: a list, a request with `input`, a response with `output`, or
     /// JSON lines.
     OpenAiResponses,
@@ -104,13 +108,18 @@ pub enum Format {
     ShareGpt,
     /// UI messages of Vercel's AI SDK.
     Vercel,
+    /// Model messages of Vercel's AI SDK.
+    VercelModel,
     /// Recto's own messages.
     Recto,
 }
 
 impl Format {
-    /// Every format. If a file looks equally like several, the first of them wins.
+    /// Every format. If several formats are equally likely for a file, the first of them is used.
     pub const ALL: &'static [Format] = &[
+        // Before the formats whose parts it also has.
+        Format::OpenAiAgentsJs,
+        Format::VercelModel,
         Format::OpenAiChat,
         Format::OpenAiResponses,
         Format::Anthropic,
@@ -138,6 +147,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::OpenAiChat => "openai-chat",
+            Format::OpenAiAgentsJs => "openai-agents-js",
             Format::OpenAiResponses => "openai-responses",
             Format::Anthropic => "anthropic",
             Format::Gemini => "gemini",
@@ -157,6 +167,7 @@ impl Format {
             Format::ChatGpt => "chatgpt",
             Format::ShareGpt => "sharegpt",
             Format::Vercel => "vercel",
+            Format::VercelModel => "vercel-model",
             Format::Recto => "recto",
         }
     }
@@ -183,6 +194,7 @@ impl Format {
     pub(crate) fn codec(self) -> &'static dyn Codec {
         match self {
             Format::OpenAiChat => &openai_chat::OpenAiChat,
+            Format::OpenAiAgentsJs => &openai_agents_js::OpenAiAgentsJs,
             Format::OpenAiResponses => &openai_responses::OpenAiResponses,
             Format::Anthropic => &anthropic::Anthropic,
             Format::Gemini => &gemini::Gemini,
@@ -202,6 +214,7 @@ impl Format {
             Format::ChatGpt => &chatgpt::ChatGpt,
             Format::ShareGpt => &sharegpt::ShareGpt,
             Format::Vercel => &vercel::Vercel,
+            Format::VercelModel => &vercel_model::VercelModel,
             Format::Recto => &recto::Recto,
         }
     }

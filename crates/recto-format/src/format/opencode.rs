@@ -62,7 +62,7 @@ impl SessionCodec for OpenCode {
         _state: &mut SessionState,
     ) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(record);
-        let mut read = Record::bookkeeping(record);
+        let mut read = Record::without_message(record);
         let Some(info) = fields.get("info") else { return Ok(read) };
         let info = json::Object::of(info);
         read.id = info.get_str("id");
@@ -116,7 +116,7 @@ impl SessionCodec for OpenCode {
                     let state = format!(r#"{{"status":"pending","input":{input}}}"#);
                     calls.raw(&tool_part(id, name, &state));
                 }
-                // A result is in a record of its own: its call may be in another message.
+                // A result is in a separate record, because its call may be in another message.
                 Part::ToolResult { id, content, is_error, .. } => {
                     let name = place.names.of(id).unwrap_or(Str::plain("tool"));
                     let text = text_of(content);
@@ -159,7 +159,7 @@ fn tool_part(id: Str<'_>, name: Str<'_>, state: &str) -> String {
     part
 }
 
-/// Adds a text or file that the model sees.
+/// Adds a text or file that the model receives.
 fn read_shown(part: &json::Object<'_>, content: &mut NewParts) {
     let kind = part.get_str("type").map(Str::text).unwrap_or_default();
     match &*kind {

@@ -66,7 +66,7 @@ impl SessionCodec for OpenHands {
 
     fn read<'a>(&self, event: &'a str, state: &mut SessionState) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(event);
-        let mut record = Record::bookkeeping(event);
+        let mut record = Record::without_message(event);
         record.id = fields.get("id").map(id_of);
         record.time = fields.get_str("timestamp").and_then(|it| time_of(&it.text()));
         if let Some(kind) = fields.get_str("kind") {
@@ -138,7 +138,7 @@ fn read_action<'a>(
             if let Some(summary) = argument(fields, "summary")
                 && Str::of(summary).is_some_and(|summary| !summary.is_empty())
             {
-                record.effect = Effect::Forgets(forgotten(fields));
+                record.effect = Effect::Replaces(forgotten(fields));
                 return Ok(record.unchanged(Role::User, summary));
             }
             return Ok(record);
@@ -167,7 +167,7 @@ fn read_action<'a>(
             let choice = response.get("choices").and_then(|list| json::items(list).next());
             let message = choice.and_then(|choice| json::get(choice, "message"));
             let message = json::Object::of(message.unwrap_or("{}"));
-            // Parallel calls of one response are events of their own.
+            // Parallel calls of one response are separate events; only the first has its text.
             let id = response.get_str("id").map(|id| id.text().into_owned());
             if id.is_none() || id != state.response {
                 if let Some(text) = message.get_str("reasoning_content") {
@@ -252,7 +252,7 @@ fn read_observation<'a>(
     Ok(record)
 }
 
-/// The ids of the events that a condensation forgets.
+/// The ids of the events that a condensation replaces.
 fn forgotten(fields: &json::Object<'_>) -> HashSet<String> {
     let listed = argument(fields, "forgotten_event_ids").map(json::items).into_iter().flatten();
     let mut ids: HashSet<String> = listed.map(|id| id_of(id).text().into_owned()).collect();
@@ -334,7 +334,7 @@ fn read_sdk_event<'a>(
             if let Some(summary) = fields.get("summary")
                 && Str::of(summary).is_some_and(|summary| !summary.is_empty())
             {
-                record.effect = Effect::Forgets(forgotten(fields));
+                record.effect = Effect::Replaces(forgotten(fields));
                 return Ok(record.unchanged(Role::User, summary));
             }
         }

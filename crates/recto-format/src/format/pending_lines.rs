@@ -66,8 +66,8 @@ impl PendingLines {
         (!inner.is_empty()).then(|| format!("[{}]", inner.join(",")))
     }
 
-    /// Stores the remaining lines with the last message, and the document around all lines. Lines of
-    /// other chains become the envelope.
+    /// Stores the remaining lines, and the document that contains all lines, with the last message. Lines
+    /// of other chains become the envelope.
     pub(crate) fn finish(
         &mut self,
         out: &mut StepWriter<'_>,

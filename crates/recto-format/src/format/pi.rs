@@ -42,7 +42,7 @@ impl SessionCodec for Pi {
                     Likelihood::Certain
                 }
                 "message" if role.is_some() && has("timestamp") => Likelihood::Likely,
-                // Droid has lines like these behind a header of its own.
+                // Droid has lines like these after a different header.
                 "session_start" => return Likelihood::No,
                 _ => Likelihood::No,
             };
@@ -57,7 +57,7 @@ impl SessionCodec for Pi {
 
     fn read<'a>(&self, line: &'a str, state: &mut SessionState) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(line);
-        let mut record = Record::bookkeeping(line).with_ids(&fields, "id", "parentId");
+        let mut record = Record::without_message(line).with_ids(&fields, "id", "parentId");
         let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
         let text = |field: &str| fields.get(field).filter(|text| Str::of(text).is_some());
         match &*kind {

@@ -55,7 +55,7 @@ impl SessionCodec for QwenCode {
 
     fn read<'a>(&self, line: &'a str, state: &mut SessionState) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(line);
-        let mut record = Record::bookkeeping(line).with_ids(&fields, "uuid", "parentUuid");
+        let mut record = Record::without_message(line).with_ids(&fields, "uuid", "parentUuid");
         record.session = fields.get_str("sessionId");
         let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
         match &*kind {

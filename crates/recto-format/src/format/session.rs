@@ -2,9 +2,9 @@
 //!
 //! A file is JSON lines, a list of records, or a document that contains the list under a key. A format
 //! implements [`SessionCodec`] for one record; `read.rs` imports files with it and `write.rs` exports
-//! them. Each message stores the original of its record, and the records without a message in front of
-//! it (`metadata.source.before`). The last message also stores the records behind it and the document
-//! around the list (`behind`, `envelope`), so that an export restores the whole file.
+//! them. Each message stores the original of its record, and the records without a message before it
+//! (`metadata.source.before`). The last message also stores the records after it and the document that
+//! contains the list (`behind`, `envelope`), so that an export restores the whole file.
 //!
 //! | in the file | conversion |
 //! |---|---|
@@ -148,21 +148,21 @@ pub(crate) enum Parent<'a> {
 /// The effect of a record on earlier ones.
 pub(crate) enum Effect<'a> {
     None,
-    /// The messages replace all earlier ones in front of the record with this id. Without an id, they
-    /// replace all.
+    /// The messages replace all messages before the record with this id. Without an id, they replace
+    /// all earlier messages.
     Compaction {
         first_kept: Option<Str<'a>>,
         keeps_system: bool,
     },
     /// The messages replace the records with these ids.
-    Forgets(HashSet<String>),
+    Replaces(HashSet<String>),
     /// The record with this id and all later ones are removed. An unknown id removes all.
     Rewind(Str<'a>),
 }
 
 impl<'a> Record<'a> {
     /// A record without a message.
-    pub(crate) fn bookkeeping(record: &'a str) -> Record<'a> {
+    pub(crate) fn without_message(record: &'a str) -> Record<'a> {
         Record {
             drafts: Vec::new(),
             foreign: record,
@@ -207,15 +207,28 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Time in a record: RFC 3339, where the zone may be missing.
+/// Time in a record: RFC 3339 with any offset. A missing offset means UTC.
 pub(crate) fn time_of(text: &str) -> Option<Timestamp> {
-    match text.ends_with('Z') {
-        true => time::parse_time(text),
-        false => {
-            let text = text.split_once('+').map_or(text, |(text, _)| text);
-            time::parse_time(&format!("{text}Z"))
-        }
+    if text.ends_with('Z') {
+        return time::parse_time(text);
     }
+    // The date has hyphens too.
+    let sign_at = text.get(10..).and_then(|rest| rest.find(['+', '-'])).map(|at| at + 10);
+    let (local, offset) = text.split_at(sign_at.unwrap_or(text.len()));
+    Some(time::parse_time(&format!("{local}Z"))? - offset_millis(offset)?)
+}
+
+/// An offset such as `+02:00` or `-0330`, in milliseconds. Nothing means 0.
+fn offset_millis(offset: &str) -> Option<i64> {
+    let (sign, digits) = match offset.split_at_checked(1) {
+        None => return Some(0),
+        Some(("+", digits)) => (1, digits.replace(':', "")),
+        Some((_, digits)) => (-1, digits.replace(':', "")),
+    };
+    let (hours, minutes) = digits.split_at_checked(2)?;
+    let hours: i64 = hours.parse().ok()?;
+    let minutes: i64 = if minutes.is_empty() { 0 } else { minutes.parse().ok()? };
+    Some(sign * (hours * 60 + minutes) * 60_000)
 }
 
 /// State of the conversion of a session.
@@ -348,5 +361,28 @@ pub(crate) fn plain_text(message: &MessageParts<'_>, warnings: &mut Vec<String>)
 pub(crate) fn push_text(text: Option<Str<'_>>, parts: &mut NewParts) {
     if let Some(text) = text.filter(|text| !text.is_empty()) {
         parts.text(text, "");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_with_an_offset_are_converted_to_utc() {
+        let noon = time_of("2026-05-01T12:00:00.250Z");
+        assert_eq!(noon, Some(1_777_636_800_250));
+        for text in [
+            "2026-05-01T12:00:00.250",
+            "2026-05-01T14:00:00.250+02:00",
+            "2026-05-01T08:30:00.250-03:30",
+            "2026-05-01T08:30:00.250-0330",
+            "2026-05-01T13:00:00.250+01",
+        ] {
+            assert_eq!(time_of(text), noon, "{text}");
+        }
+        for text in ["", "+", "2026-05-01T12:00:00+x", "2026-05-01T12:00:00-é", "12:00-02:00"] {
+            assert_eq!(time_of(text), None, "{text}");
+        }
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! `rule.rs` lists the rules, `dialect.rs` describes what each provider accepts, and `models.rs` what
 //! single models require. `plan.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the
-//! rules. One file per provider writes the request.
+//! rules; `originals.rs` finds the messages that keep their bytes, `refused.rs` those that may not. One file per provider writes the request.
 
 mod alternating;
 mod anthropic;
@@ -33,6 +33,7 @@ mod openai_chat;
 mod openai_responses;
 mod originals;
 mod plan;
+mod refused;
 mod rule;
 mod schema;
 mod tools;

@@ -33,6 +33,12 @@ const WITHOUT_SYSTEM: &[&str] = &["o1-mini", "o1-preview"];
 /// Source: error text "Content blocks are expected to be either text or image_url type" for
 /// `input_audio` and `gpt-5-mini`; `gpt-audio` accepted it.
 const OPENAI: &[&str] = &["gpt-", "o1", "o3", "o4"];
+/// Prefix of models of OpenAI that others serve.
+const OPEN_WEIGHTS: &str = "gpt-oss";
+/// First version of Anthropic's models that accepts messages of role system in the list of messages.
+/// Sources: recorded requests to `claude-opus-4-8` and `claude-fable-5` that were accepted; error text
+/// "Unexpected role \"system\"" of earlier models.
+const LISTED_SYSTEM_SINCE: (u32, u32) = (4, 8);
 /// Prefixes of models whose servers read `reasoning_content` of earlier messages in chat completions.
 /// Sources: recorded requests to `deepseek-v4-flash`, `deepseek-reasoner` and Qwen 3 that were accepted
 /// with it; error text "the reasoning_content in the thinking mode must be passed back" of DeepSeek and
@@ -58,6 +64,18 @@ pub(super) fn is_openai(model: &str) -> bool {
     // Bedrock's names start with the provider: `openai.gpt-5.6`.
     let name = name.strip_prefix("openai.").unwrap_or(name);
     OPENAI.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// True if a model is one that OpenAI or Azure serves: routers add the provider to the name.
+pub(super) fn is_at_openai(model: &str) -> bool {
+    is_openai(model) && !model.contains('/') && !model.starts_with(OPEN_WEIGHTS)
+}
+
+/// True if a model of Anthropic rejects messages of role system in the list of messages.
+pub(super) fn rejects_listed_system(model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    let Some(at) = name.find("claude") else { return false };
+    version(&name[at..]).is_some_and(|version| version < LISTED_SYSTEM_SINCE)
 }
 
 /// True if a model reads `reasoning_content` of its earlier messages in chat completions.
@@ -153,6 +171,20 @@ mod tests {
         assert!(rejects_media("deepseek-v4-flash", MediaKind::Image));
         assert!(rejects_system("o1-mini") && rejects_system("openai/o1-mini-2024-09-12"));
         assert!(!rejects_system("o1") && !rejects_system("gpt-5-mini"));
+    }
+
+    #[test]
+    fn strict_checks_depend_on_the_server() {
+        assert!(is_at_openai("gpt-4o-mini") && is_at_openai("o3"));
+        for model in ["openai/gpt-4o", "gpt-oss-120b", "llama-3.3-70b", "claude-opus-4-1"] {
+            assert!(!is_at_openai(model), "{model}");
+        }
+        assert!(
+            rejects_listed_system("claude-sonnet-4-5") && rejects_listed_system("claude-3-haiku")
+        );
+        for model in ["claude-opus-4-8", "claude-fable-5", "claude-mythos-preview", "gpt-5"] {
+            assert!(!rejects_listed_system(model), "{model}");
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ use super::RenderOptions;
 use super::dialect::Dialect;
 use super::exchange::Exchanges;
 use super::plan::Planner;
-use super::rule::{self, Rule};
+use super::refused::ImportedForm;
+use super::rule::{self, Finding, Rule};
 use super::turn::Turn;
 use crate::format::{Format, item_of};
 use crate::json::{self, Str};
@@ -21,8 +22,9 @@ use crate::parts::{MessageParts, Part};
 use crate::render::Target;
 use crate::source::is_same_model;
 
-/// Rules that an imported message cannot violate: the provider itself accepted or produced its bytes.
-/// All others concern the relation of messages, which an edit can change.
+/// Rules that an imported message cannot violate, because the provider itself accepted or produced its
+/// bytes; `refused.rs` lists the exceptions. All others concern the relation of messages, which an edit can
+/// change.
 const ACCEPTED: &[Rule] = &[
     rule::ALTERNATION,
     rule::CALLS_FROM_THE_ASSISTANT,
@@ -90,10 +92,12 @@ pub(super) struct Originals<'a> {
 }
 
 impl<'a> Originals<'a> {
+    /// Finds the originals. Reports those whose form the provider rejects.
     pub(super) fn of(
         messages: &'a [MessageParts<'a>],
         dialect: &Dialect,
         options: &RenderOptions<'_>,
+        findings: &mut Vec<Finding>,
     ) -> Originals<'a> {
         let codec = dialect.target.format().codec();
         let name = dialect.target.format().name();
@@ -118,6 +122,12 @@ impl<'a> Originals<'a> {
                     let text = text.filter(|text| {
                         is_field || is_message || is_request_message(text, dialect.target)
                     });
+                    let form = ImportedForm::at(messages, at, dialect.target, options);
+                    let violation = text.as_ref().and_then(|it| form.violation(it));
+                    let text = text.filter(|_| violation.is_none());
+                    if let Some((rule, message)) = violation {
+                        findings.push(Finding { rule, index: at, message, with: None });
+                    }
                     let after = source.after.map(Str::escaped);
                     let text = text.filter(|_| after.is_none() || after == reasoning);
                     let field = source.field;
@@ -204,6 +214,8 @@ impl<'a> Originals<'a> {
                     false => !ABOUT_TEXTS.contains(finding.rule),
                     true => {
                         ACCEPTED.contains(finding.rule)
+                            && !ImportedForm::at(messages, at, dialect.target, options)
+                                .violates(finding.rule)
                             || rule::KEEPS_MESSAGES.contains(finding.rule)
                             || is_accepted_here(finding.rule, &messages[at], options)
                             || *finding.rule == rule::RESULTS_HAVE_CALLS

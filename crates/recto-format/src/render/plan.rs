@@ -18,7 +18,7 @@ use super::originals::{Original, Originals};
 use super::rule::{self, Finding, Rule};
 use super::turn::{Block, Call, Extra, Side, Turn};
 use super::{RenderOptions, Target, bedrock_converse, models, openai_responses};
-use crate::format::item_of;
+use crate::format::{Format, item_of};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
@@ -44,9 +44,9 @@ impl<'a> Plan<'a> {
         messages: &'a [MessageParts<'a>],
         dialect: &'static Dialect,
         options: &RenderOptions<'_>,
-        findings: Vec<Finding>,
+        mut findings: Vec<Finding>,
     ) -> Plan<'a> {
-        let mut originals = Originals::of(messages, dialect, options);
+        let mut originals = Originals::of(messages, dialect, options, &mut findings);
         let none = Originals::default();
         let converted = Planner::of(messages, dialect, options, findings.clone(), &none);
         originals.remove_affected(messages, &converted);
@@ -211,6 +211,15 @@ impl<'a> Planner<'a, '_> {
         self.add_turn(Side::User, user_blocks, None, at);
     }
 
+    /// True for a message of role system from the list of a request, for a model that has no such
+    /// messages.
+    fn is_rejected_system(&self, at: usize) -> bool {
+        let source = self.messages[at].source.filter(|source| source.field.is_none());
+        self.dialect.target == Target::Anthropic
+            && source.is_some_and(|source| source.is_from(Format::Anthropic.name()))
+            && self.options.model.is_some_and(models::rejects_listed_system)
+    }
+
     /// Adds a turn that keeps its bytes. Its blocks are not written; they tell which calls it has.
     fn keep_original(&mut self, at: usize, original: Original<'a>) {
         let mut converted = ConvertedParts::default();
@@ -257,6 +266,11 @@ impl<'a> Planner<'a, '_> {
                 let message = "a system or developer message that the model does not accept";
                 self.report(&rule::SYSTEM_FOR_THE_MODEL, at, message);
                 Side::User
+            }
+            Side::System if self.is_rejected_system(at) => {
+                let message = "a message of role system that the model does not accept";
+                self.report(&rule::SYSTEM_FOR_THE_MODEL, at, message);
+                if self.has_dialogue { Side::User } else { Side::System }
             }
             Side::System if self.dialect.requires_alternation && self.has_dialogue => {
                 self.report(&rule::SYSTEM_IN_FRONT, at, "a system message follows other messages");

@@ -99,6 +99,9 @@ impl EvidenceKind {
 const ALL: &[Target] = &Target::ALL;
 const ANTHROPIC: &[Target] = &[Target::Anthropic];
 const GEMINI: &[Target] = &[Target::Gemini];
+const CHAT: &[Target] = &[Target::OpenAiChat];
+const SYSTEM_BY_MODEL: &[Target] =
+    &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
 const OPENAI: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses];
 const RESPONSES: &[Target] = &[Target::OpenAiResponses];
 const REJECT_UNIONS: &[Target] =
@@ -180,7 +183,7 @@ rules! {
     IDS_FIT "ids_fit" ALL Error
         "ids of calls have only characters, and a length, that the provider accepts"
         "the id of the call and its result is encoded by a function of the id alone"
-        "all models; imported messages keep their ids"
+        "all models; imported messages keep their ids, except for ids that Anthropic (characters) and OpenAI (length) reject"
         [
             ErrorText "2026-11-18" "Anthropic: String should match pattern '^[a-zA-Z0-9_-]+$'",
             ErrorText "2026-11-18" "OpenAI: Expected a string with maximum length 40 (chat) or 64 (Responses)",
@@ -192,7 +195,8 @@ rules! {
         "all models"
         [
             ErrorText "2026-11-18" "OpenAI: Invalid 'tools[n].name': string too long. Expected a string with maximum length 64",
-            Assumed "2026-11-18" "the characters of names follow from the request types of the providers",
+            ErrorText "2026-11-18" "OpenAI: string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'",
+            Assumed "2026-11-18" "the characters of names follow from the request types of the other providers",
         ]
     INPUT_IS_AN_OBJECT "input_is_an_object" TURNS Error
         "the input of a call is a JSON object whose numbers fit into a double"
@@ -204,9 +208,10 @@ rules! {
     NO_EMPTY_TEXT "no_empty_text" CLAUDE Error
         "no text is empty or only white space"
         "the empty text is omitted"
-        "all models; imported messages keep their texts"
+        "all models; imported messages keep their texts, except for empty blocks and messages of white space only"
         [
             ErrorText "2026-11-18" "Anthropic: text content blocks must be non-empty; text content blocks must contain non-whitespace text",
+            ErrorText "2026-11-18" "Bedrock: The text field in the ContentBlock object is blank. Add text to the text field, and try again.",
             Recorded "2026-11-18" "a text of one space beside a call was accepted by Anthropic; empty texts were accepted by Gemini, chat completions and Responses",
         ]
     ERRORS_SAY_SOMETHING "errors_say_something" CLAUDE Error
@@ -221,6 +226,7 @@ rules! {
         "a message without content is omitted"
         "all models"
         [
+            ErrorText "2026-11-18" "Gemini: contents.parts must not be empty; Bedrock: The content field in the Message object is empty; OpenAI chat: Invalid value for 'content': expected a string, got null",
             ErrorText "2026-11-18" "Anthropic: all messages must have non-empty content except for the optional final assistant message",
         ]
     FIRST_FROM_THE_USER "first_from_the_user" USER_FIRST Error
@@ -381,18 +387,37 @@ rules! {
         [
             Recorded "2026-11-18" "a chat request with parts `{\"text\": …}` without a type was refused",
         ]
-    SYSTEM_FOR_THE_MODEL "system_for_the_model" OPENAI Error
-        "the model accepts system and developer messages"
-        "the message is kept as text from the user"
-        "o1-mini and o1-preview"
+    PARTS_OF_THE_ROLE "parts_of_the_role" RESPONSES Error
+        "texts of the assistant have the type output_text, texts of all others input_text"
+        "the part is written with the type of its role"
+        "OpenAI's models at OpenAI and Azure"
         [
+            ErrorText "2026-11-18" "OpenAI: Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
+            Recorded "2026-11-18" "in each accepted request the assistant has only output_text, and all others have none",
+        ]
+    NO_EMPTY_LISTS "no_empty_lists" CHAT Error
+        "the lists tool_calls and content are not empty"
+        "an empty list is omitted"
+        "OpenAI's models at OpenAI and Azure"
+        [
+            ErrorText "2026-11-18" "OpenAI: Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+            Recorded "2026-11-18" "Mistral accepted messages of the assistant whose content is an empty list",
+        ]
+    SYSTEM_FOR_THE_MODEL "system_for_the_model" SYSTEM_BY_MODEL Error
+        "the model accepts system and developer messages, and accepts them in the list of messages"
+        "the message is kept as text from the user or, in front of all others, as the system text"
+        "o1-mini and o1-preview; in the list of messages: Claude before Opus 4.8"
+        [
+            ErrorText "2026-11-18" "Anthropic: Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.",
+            Recorded "2026-11-18" "requests to Claude Opus 4.8 and Claude Fable 5 with messages of role system were accepted",
             Recorded "2026-11-18" "a request to o1-mini was refused: 'messages[0].role' does not support 'developer' with this model",
         ]
-    MEDIA_WHERE_IT_MAY_STAND "media_where_it_may_stand" ALL Warning
+    MEDIA_WHERE_IT_MAY_STAND "media_where_it_may_stand" ALL Error
         "images, audio and files are in messages from the user, or in results that support them"
         "other media is moved to a message from the user directly after"
-        "all models"
+        "all models; imported messages keep their media, except for images at OpenAI"
         [
+            ErrorText "2026-11-18" "OpenAI chat: Image URLs are only allowed for messages with role 'user', but this message with role 'system' contains an image URL.",
             Assumed "2026-11-18" "the request types of the providers allow media in messages of the user, and some kinds in results",
         ]
     SCHEMAS_WITHOUT_CHOICE "schemas_without_choice" REJECT_UNIONS Error

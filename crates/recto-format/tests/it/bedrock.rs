@@ -30,15 +30,15 @@ fn imported(list: &str) -> Vec<Message> {
 }
 
 #[test]
-fn a_request_to_bedrock_comes_back_byte_for_byte() {
+fn an_imported_request_is_rendered_byte_for_byte() {
     let list = r#"[{"role":"user","content":[{"text":"Look."},{"document":{"name":"Doc 1","format":"txt","source":{"bytes":"aGk="}}},{"cachePoint":{"type":"default"}}]},{"content":[{"reasoningContent":{"reasoningText":{"text":"I look.","signature":"AAAA"}}},{"toolUse":{"input":{"at": 1},"name":"look","toolUseId":"t1"}}],"role":"assistant"},{"role":"user","content":[{"toolResult":{"toolUseId":"t1","content":[{"json":{"n":1}}],"status":"success"}}]}]"#;
     let view = imported(list);
     let fields = [("toolConfig", r#"{"tools":[]}"#)];
     let options = RenderOptions { model: Some(MODEL), fields: &fields, ..RenderOptions::default() };
     assert_eq!(lint(&view, Target::BedrockConverse, &options), []);
     let rendered = render(&view, Target::BedrockConverse, &options).unwrap();
-    let wanted = format!(r#"{{"toolConfig":{{"tools":[]}},"messages":{list}}}"#);
-    assert_eq!(rendered.body, wanted);
+    let expected = format!(r#"{{"toolConfig":{{"tools":[]}},"messages":{list}}}"#);
+    assert_eq!(rendered.body, expected);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn messages_of_one_role_are_joined_also_if_they_were_imported() {
         json!({"role": "user", "content": [
             {"toolResult": {"toolUseId": "t1", "content": [{"text": "x"}]}}, {"text": "And?"}]})
     );
-    // A deleted answer makes two questions neighbours.
+    // Without the answer between them, two user messages are adjacent.
     let mut view = imported(
         r#"[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"text":"b"}]},{"role":"user","content":[{"text":"c"}]}]"#,
     );
@@ -67,7 +67,7 @@ fn messages_of_one_role_are_joined_also_if_they_were_imported() {
 }
 
 #[test]
-fn calls_without_tools_are_described() {
+fn the_tools_of_calls_are_added_if_the_request_has_none() {
     let view = [
         Message::user("go"),
         Message::tool_call("c1", "look", &json!({"at": 1})),
@@ -100,7 +100,7 @@ fn a_document_has_a_valid_name_and_a_text_beside_it() {
 }
 
 #[test]
-fn claude_gets_no_video_and_no_file_in_s3() {
+fn video_and_files_in_s3_are_errors_for_claude() {
     for block in [
         r#"{"video":{"format":"mp4","source":{"bytes":"AAAA"}}}"#,
         r#"{"image":{"format":"png","source":{"s3Location":{"uri":"s3://b/k"}}}}"#,
@@ -136,7 +136,7 @@ fn a_first_message_of_the_assistant_stays_if_it_was_imported() {
 }
 
 #[test]
-fn thinking_of_bedrock_returns_to_bedrock_and_to_no_other() {
+fn thinking_of_bedrock_is_rendered_for_bedrock_only() {
     let mut view = imported(
         r#"[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"I look.","signature":"AAAA"}}},{"text":"b"}]},{"role":"user","content":[{"text":"c"}]}]"#,
     );
@@ -145,7 +145,7 @@ fn thinking_of_bedrock_returns_to_bedrock_and_to_no_other() {
     assert_eq!(block["reasoningContent"]["reasoningText"]["signature"], "AAAA");
     let rendered = render(&view, Target::Anthropic, &RenderOptions::default()).unwrap();
     assert!(!rendered.body.contains("I look."), "{}", rendered.body);
-    // A message of the assistant in front would be joined with the thinking after it.
+    // An assistant message before the thinking would be joined with it.
     view.insert(1, Message::assistant("Well."));
     let (rendered, findings) = body(&view, &[]);
     assert_eq!(rendered["messages"][2]["content"], json!([{"text": "[no message]"}]));

@@ -373,3 +373,25 @@ fn parallel_calls_are_exported_one_by_one() {
     };
     assert_eq!(ids(&again, true), ids(&again, false), "each result answers its call");
 }
+
+#[test]
+fn links_that_contradict_the_graph_are_reported() {
+    let remarks = |nodes: &[String]| {
+        let read = read(one_conversation("\"b\"", nodes).as_bytes()).unwrap();
+        let remarks = read.warnings.iter().map(|it| format!("{}: {}", it.field, it.message));
+        remarks.collect::<Vec<String>>()
+    };
+    let sound = [node("a", None, &["b"]), node("b", Some("a"), &[])];
+    assert_eq!(remarks(&sound), [""; 0]);
+    let dangling = [node("a", Some("gone"), &["lost", "b"]), node("b", Some("a"), &[])];
+    let found = remarks(&dangling);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("mapping.a.parent: the parent \"gone\" is not in"), "{found:?}");
+    assert!(found[1].starts_with("mapping.a.children: \"lost\" is not a child"), "{found:?}");
+    let unlisted = [node("a", None, &[]), node("b", Some("a"), &[])];
+    let found = remarks(&unlisted);
+    assert_eq!(
+        found,
+        ["mapping.a.children: the node \"b\" names this parent: export adds the link"]
+    );
+}

@@ -30,22 +30,22 @@ fn line(uuid: &str, parent: &str, kind: &str, message: &str) -> String {
     )
 }
 
-fn says(uuid: &str, parent: &str, text: &str) -> String {
+fn user_line(uuid: &str, parent: &str, text: &str) -> String {
     line(uuid, parent, "user", &format!(r#"{{"role":"user","content":"{text}"}}"#))
 }
 
-fn calls(uuid: &str, parent: &str, response: &str, id: &str) -> String {
+fn call_line(uuid: &str, parent: &str, response: &str, id: &str) -> String {
     let block = format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
     let message = format!(r#"{{"id":"{response}","role":"assistant","content":[{block}]}}"#);
     line(uuid, parent, "assistant", &message)
 }
 
-fn answers(uuid: &str, parent: &str, id: &str) -> String {
+fn result_line(uuid: &str, parent: &str, id: &str) -> String {
     let block = format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"of {id}"}}"#);
     line(uuid, parent, "user", &format!(r#"{{"role":"user","content":[{block}]}}"#))
 }
 
-fn last(lines: &[String]) -> Vec<String> {
+fn last_view(lines: &[String]) -> Vec<String> {
     let replay = imported(&lines.join("\n"), CODE);
     assert_eq!(replay.warnings, []);
     texts_by_role(&replay.conversations[0].branches[0].conversation)
@@ -180,7 +180,7 @@ fn every_line_is_exported_byte_for_byte() {
 
 #[test]
 fn an_edited_session_is_written_as_a_chain_without_gaps() {
-    let lines = [says("1", "", "a"), says("2", "1", "b"), says("3", "2", "c")];
+    let lines = [user_line("1", "", "a"), user_line("2", "1", "b"), user_line("3", "2", "c")];
     let replay = imported(&lines.join("\n"), CODE);
     let mut messages: Vec<Message> =
         replay.conversations[0].branches[0].conversation.messages().cloned().collect();
@@ -210,27 +210,42 @@ fn pieces_of_a_response_stay_together_in_any_order_of_results() {
         "tool: of y",
         "user: thanks",
     ];
-    let (q, x, y) = (says("q", "", "q"), calls("x", "q", "m", "x"), calls("y", "x", "m", "y"));
-    let (rx, ry) = (answers("rx", "x", "x"), answers("ry", "y", "y"));
+    let (q, x, y) =
+        (user_line("q", "", "q"), call_line("x", "q", "m", "x"), call_line("y", "x", "m", "y"));
+    let (rx, ry) = (result_line("rx", "x", "x"), result_line("ry", "y", "y"));
     for order in [
-        vec![q.clone(), x.clone(), rx.clone(), y.clone(), ry.clone(), says("t", "ry", "thanks")],
-        vec![q.clone(), x.clone(), y.clone(), rx.clone(), ry.clone(), says("t", "ry", "thanks")],
-        vec![q, x, y, rx, ry, says("t", "rx", "thanks")],
+        vec![
+            q.clone(),
+            x.clone(),
+            rx.clone(),
+            y.clone(),
+            ry.clone(),
+            user_line("t", "ry", "thanks"),
+        ],
+        vec![
+            q.clone(),
+            x.clone(),
+            y.clone(),
+            rx.clone(),
+            ry.clone(),
+            user_line("t", "ry", "thanks"),
+        ],
+        vec![q, x, y, rx, ry, user_line("t", "rx", "thanks")],
     ] {
-        assert_eq!(last(&order), expected);
+        assert_eq!(last_view(&order), expected);
     }
 }
 
 #[test]
 fn a_child_of_an_inserted_piece_follows_it() {
     let lines = [
-        says("u", "", "go"),
-        calls("a0", "u", "m", "c0"),
-        answers("r0", "a0", "c0"),
-        calls("a1", "a0", "m", "c1"),
-        calls("a2", "a1", "m", "c2"),
-        answers("r1", "a1", "c1"),
-        answers("r2", "a2", "c2"),
+        user_line("u", "", "go"),
+        call_line("a0", "u", "m", "c0"),
+        result_line("r0", "a0", "c0"),
+        call_line("a1", "a0", "m", "c1"),
+        call_line("a2", "a1", "m", "c2"),
+        result_line("r1", "a1", "c1"),
+        result_line("r2", "a2", "c2"),
     ];
     let replay = imported(&lines.join("\n"), CODE);
     let conversation = &replay.conversations[0].branches[0].conversation;
@@ -255,72 +270,76 @@ fn a_text_that_looks_like_json_between_strings_is_kept_as_text() {
 
 #[test]
 fn a_retried_answer_replaces_the_first_one() {
-    let said = |uuid: &str, response: &str, text: &str| {
+    let answer_line = |uuid: &str, response: &str, text: &str| {
         let message = format!(
             r#"{{"id":"{response}","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}"#
         );
         line(uuid, "q", "assistant", &message)
     };
-    let lines = [says("q", "", "q"), said("a", "m1", "first"), said("b", "m2", "second")];
-    assert_eq!(last(&lines), ["user: q", "assistant: second"]);
+    let lines = [
+        user_line("q", "", "q"),
+        answer_line("a", "m1", "first"),
+        answer_line("b", "m2", "second"),
+    ];
+    assert_eq!(last_view(&lines), ["user: q", "assistant: second"]);
 }
 
 #[test]
 fn a_second_root_hides_all_earlier_messages() {
-    assert_eq!(last(&[says("1", "", "a"), says("2", "", "b")]), ["user: b"]);
+    assert_eq!(last_view(&[user_line("1", "", "a"), user_line("2", "", "b")]), ["user: b"]);
 }
 
 #[test]
 fn messages_that_a_compaction_preserves_follow_the_summary() {
     let boundary = r#"{"parentUuid":null,"logicalParentUuid":"3","type":"system","subtype":"compact_boundary","compactMetadata":{"preservedMessages":{"anchorUuid":"s","uuids":["2","3"]}},"uuid":"c"}"#;
     let summary =
-        says("s", "c", "in short").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
+        user_line("s", "c", "in short").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
     let lines = [
-        says("1", "", "a"),
-        says("2", "1", "b"),
-        says("3", "2", "c"),
+        user_line("1", "", "a"),
+        user_line("2", "1", "b"),
+        user_line("3", "2", "c"),
         boundary.to_owned(),
         summary,
-        says("4", "3", "d"),
+        user_line("4", "3", "d"),
     ];
-    assert_eq!(last(&lines), ["user: in short", "user: b", "user: c", "user: d"]);
+    assert_eq!(last_view(&lines), ["user: in short", "user: b", "user: c", "user: d"]);
     // A rewind to a preserved line keeps the summary.
     let mut lines = lines.to_vec();
-    lines.push(says("5", "3", "e"));
-    assert_eq!(last(&lines), ["user: in short", "user: b", "user: c", "user: e"]);
+    lines.push(user_line("5", "3", "e"));
+    assert_eq!(last_view(&lines), ["user: in short", "user: b", "user: c", "user: e"]);
     // A rewind to any other line restores the messages before the compaction.
-    lines.push(says("6", "1", "f"));
-    assert_eq!(last(&lines), ["user: a", "user: f"]);
+    lines.push(user_line("6", "1", "f"));
+    assert_eq!(last_view(&lines), ["user: a", "user: f"]);
 }
 
 #[test]
 fn a_segment_that_a_compaction_preserves_follows_the_summary() {
     let boundary = r#"{"parentUuid":null,"logicalParentUuid":"4","type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preservedSegment":{"headUuid":"HEAD","anchorUuid":"s","tailUuid":"TAIL"}},"uuid":"c"}"#;
     let summary =
-        says("s", "c", "in short").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
+        user_line("s", "c", "in short").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
     let progress = r#"{"type":"progress","parentUuid":"1","uuid":"p"}"#;
     let compacted = |head: &str, tail: &str| {
         vec![
-            says("1", "", "a"),
+            user_line("1", "", "a"),
             progress.to_owned(),
-            calls("2", "p", "m", "x"),
-            answers("3", "2", "x"),
-            says("4", "3", "b"),
+            call_line("2", "p", "m", "x"),
+            result_line("3", "2", "x"),
+            user_line("4", "3", "b"),
             boundary.replace("HEAD", head).replace("TAIL", tail),
             summary.clone(),
-            says("5", tail, "c"),
+            user_line("5", tail, "c"),
         ]
     };
     let short = "user: in short";
     let whole = [short, "assistant: f {}", "tool: of x", "user: b", "user: c"];
-    assert_eq!(last(&compacted("2", "4")), whole);
+    assert_eq!(last_view(&compacted("2", "4")), whole);
     // A line without a message can be the first one.
-    assert_eq!(last(&compacted("p", "4")), whole);
-    assert_eq!(last(&compacted("4", "4")), [short, "user: b", "user: c"]);
+    assert_eq!(last_view(&compacted("p", "4")), whole);
+    assert_eq!(last_view(&compacted("4", "4")), [short, "user: b", "user: c"]);
     // A rewind to a preserved line keeps the summary.
     let mut lines = compacted("2", "4");
-    lines.push(says("6", "4", "d"));
-    assert_eq!(last(&lines), [&whole[..4], &["user: d"]].concat());
+    lines.push(user_line("6", "4", "d"));
+    assert_eq!(last_view(&lines), [&whole[..4], &["user: d"]].concat());
     // An unknown line preserves nothing, and its child follows the summary.
     let replay = imported(&compacted("2", "nowhere").join("\n"), CODE);
     assert_eq!(
@@ -332,14 +351,15 @@ fn a_segment_that_a_compaction_preserves_follows_the_summary() {
 #[test]
 fn a_boundary_without_a_summary_hides_all_earlier_messages() {
     let boundary = r#"{"parentUuid":null,"type":"system","subtype":"compact_boundary","uuid":"c"}"#;
-    let lines = [says("1", "", "a"), boundary.to_owned(), says("2", "c", "b")];
-    assert_eq!(last(&lines), ["user: b"]);
+    let lines = [user_line("1", "", "a"), boundary.to_owned(), user_line("2", "c", "b")];
+    assert_eq!(last_view(&lines), ["user: b"]);
 }
 
 #[test]
 fn the_file_of_a_subagent_is_a_separate_conversation() {
     let side = |text: String| text.replace("\"isSidechain\":false", "\"isSidechain\":true");
-    let replay = imported(&[side(says("1", "", "a")), side(says("2", "1", "b"))].join("\n"), CODE);
+    let replay =
+        imported(&[side(user_line("1", "", "a")), side(user_line("2", "1", "b"))].join("\n"), CODE);
     assert_eq!(replay.conversations[0].branches.len(), 1);
     assert_eq!(
         texts_by_role(&replay.conversations[0].branches[0].conversation),
@@ -352,14 +372,14 @@ fn malformed_and_unknown_lines_are_reported_and_the_rest_is_read() {
     let api_error = line("e", "1", "assistant", r#"{"role":"assistant","content":"API Error"}"#)
         .replace("\"type\"", "\"isApiErrorMessage\":true,\"type\"");
     let lines = [
-        says("1", "", "a"),
+        user_line("1", "", "a"),
         "{\"type\":\"user\",\"uuid".to_owned(),
         api_error,
         line("2", "e", "user", r#"{"role":"wizard","content":"b"}"#),
         "[1]".to_owned(),
         r#"{"type":"hologram"}"#.to_owned(),
-        says("3", "9", "c"),
-        says("4", "2", "d"),
+        user_line("3", "9", "c"),
+        user_line("4", "2", "d"),
     ];
     let replay = imported(&lines.join("\n"), CODE);
     let places: Vec<(u64, &str)> =
@@ -391,7 +411,7 @@ fn a_long_content_is_not_stored_twice() {
     let long = "eu-1 is slow. ".repeat(100);
     let result = format!(r#"[{{"type":"tool_result","tool_use_id":"a","content":"{long}"}}]"#);
     let lines = [
-        says("1", "", &long),
+        user_line("1", "", &long),
         line("2", "1", "user", &format!(r#"{{"role":"user","content":{result}}}"#)),
         line(
             "3",
@@ -449,7 +469,7 @@ fn a_message_that_was_not_imported_has_its_given_time_or_none() {
     assert_eq!(times(&[1_777_629_599_000, 5]), [one, own, Value::Null]);
 }
 
-/// An unreadable block is replaced; the rest of the line is read.
+/// A placeholder replaces an unreadable block; the other blocks of the line are imported.
 #[test]
 fn the_readable_blocks_of_a_line_are_imported() {
     let line = r#"{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"assistant","uuid":"a","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"f","input":{}}]}}"#;
@@ -468,20 +488,20 @@ fn the_readable_blocks_of_a_line_are_imported() {
 #[test]
 fn a_line_before_its_parent_is_imported_after_it() {
     let file = [
-        says("a", "", "One"),
-        says("c", "b", "Three"),
-        says("d", "c", "Four"),
-        says("b", "a", "Two"),
-        says("e", "d", "Five"),
+        user_line("a", "", "One"),
+        user_line("c", "b", "Three"),
+        user_line("d", "c", "Four"),
+        user_line("b", "a", "Two"),
+        user_line("e", "d", "Five"),
     ];
     let replay = imported(&file.join("\n"), CODE);
     assert_eq!(replay.warnings, []);
     let conversation = &replay.conversations[0].branches[0].conversation;
     let texts: Vec<String> = conversation.messages().map(|it| it.text().into_owned()).collect();
     assert_eq!(texts, ["One", "Two", "Three", "Four", "Five"]);
-    // Two lines that are each other's parents are read.
-    let ring = [says("a", "b", "One"), says("b", "a", "Two")];
-    let replay = imported(&ring.join("\n"), CODE);
+    // Two lines whose parent uuids form a cycle are imported.
+    let cycle = [user_line("a", "b", "One"), user_line("b", "a", "Two")];
+    let replay = imported(&cycle.join("\n"), CODE);
     let conversation = &replay.conversations[0].branches[0].conversation;
     assert_eq!(conversation.log().len(), 2);
 }
@@ -489,11 +509,11 @@ fn a_line_before_its_parent_is_imported_after_it() {
 #[test]
 fn a_repeated_uuid_with_another_message_is_another_branch() {
     let file = [
-        says("a", "", "One"),
-        says("b", "a", "Two"),
-        says("b", "a", "Two"),
-        says("b", "a", "Two, better"),
-        says("c", "b", "Three"),
+        user_line("a", "", "One"),
+        user_line("b", "a", "Two"),
+        user_line("b", "a", "Two"),
+        user_line("b", "a", "Two, better"),
+        user_line("c", "b", "Three"),
     ];
     let replay = imported(&file.join("\n"), CODE);
     let warnings: Vec<(u64, &str)> =

@@ -88,12 +88,12 @@ impl Marks {
 }
 
 /// The content of a request: the strings under these keys.
-fn said<'a>(value: &'a Value, key: &str, out: &mut Vec<&'a str>) {
-    let says = ["text", "thinking", "refusal", "content", "output", "error", "arguments"];
+fn collect_texts<'a>(value: &'a Value, key: &str, out: &mut Vec<&'a str>) {
+    let keys = ["text", "thinking", "refusal", "content", "output", "error", "arguments"];
     match value {
-        Value::String(text) if says.contains(&key) => out.push(text),
-        Value::Array(list) => list.iter().for_each(|item| said(item, key, out)),
-        Value::Object(map) => map.iter().for_each(|(key, value)| said(value, key, out)),
+        Value::String(text) if keys.contains(&key) => out.push(text),
+        Value::Array(list) => list.iter().for_each(|item| collect_texts(item, key, out)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| collect_texts(value, key, out)),
         _ => {}
     }
 }
@@ -107,9 +107,9 @@ fn check(transcript: &[Value], model: Option<&str>) {
         let options = RenderOptions { model, ..RenderOptions::default() };
         let Ok(rendered) = render(&view, target, &options) else {
             // Some providers reject a request with only system messages.
-            let is_said =
+            let is_marked =
                 |message: &Message| marks.always.iter().any(|it| message.json().contains(it));
-            let has_content = view.iter().any(|it| !it.role().is_system() && is_said(it));
+            let has_content = view.iter().any(|it| !it.role().is_system() && is_marked(it));
             assert!(!has_content, "{target}: {view:#?}");
             continue;
         };
@@ -123,13 +123,17 @@ fn check(transcript: &[Value], model: Option<&str>) {
         }
         let body: Value = serde_json::from_str(&rendered.body).unwrap();
         let mut texts = Vec::new();
-        said(&body, "", &mut texts);
+        collect_texts(&body, "", &mut texts);
         for text in texts {
-            let is_ours = text.contains("mark")
+            let is_expected = text.contains("mark")
                 || text.trim().is_empty()
                 || [NO_RESULT, NO_MESSAGE, "[file]", "[audio]", "[image]", "[document]"]
                     .contains(&text);
-            assert!(is_ours, "{target} says {text:?}\n{}\n{view:#?}", rendered.body);
+            assert!(
+                is_expected,
+                "{target}: unexpected text {text:?}\n{}\n{view:#?}",
+                rendered.body
+            );
         }
     }
 }

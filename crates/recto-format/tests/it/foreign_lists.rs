@@ -43,7 +43,28 @@ fn lists() -> Vec<(Format, Target, Vec<String>)> {
         r#"{"role":"user","content":"second"}"#.to_owned(),
         r#"{"role":"assistant","content":[{"type":"tool_use","tool_use":{"id":"b","name":"read","input":{}}}]}"#.to_owned(),
     ];
+    let agents_js = vec![
+        r#"{"type":"message","role":"system","content":"Be brief."}"#.to_owned(),
+        r#"{"role":"user","content":"first"}"#.to_owned(),
+        r#"{"type":"function_call","callId":"a","name":"read","arguments":"{}"}"#.to_owned(),
+        format!(
+            r#"{{"type":"function_call_result","name":"read","callId":"a","status":"completed","output":{{"type":"text","text":"{long}"}}}}"#
+        ),
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"second"}]}"#
+            .to_owned(),
+        r#"{"type":"function_call","callId":"b","name":"read","arguments":"{}"}"#.to_owned(),
+    ];
+    let vercel_model = vec![
+        r#"{"role":"system","content":"Be brief."}"#.to_owned(),
+        r#"{"role":"user","content":"first"}"#.to_owned(),
+        r#"{"role":"assistant","content":[{"type":"tool-call","toolCallId":"a","toolName":"read","input":{}}]}"#.to_owned(),
+        format!(r#"{{"role":"tool","content":[{{"type":"tool-result","toolCallId":"a","toolName":"read","output":{{"type":"text","value":"{long}"}}}}]}}"#),
+        r#"{"role":"user","content":[{"type":"text","text":"second"}]}"#.to_owned(),
+        r#"{"role":"assistant","content":[{"type":"tool-call","toolCallId":"b","toolName":"read","input":{}}]}"#.to_owned(),
+    ];
     vec![
+        (Format::OpenAiAgentsJs, Target::OpenAiResponses, agents_js),
+        (Format::VercelModel, Target::OpenAiChat, vercel_model),
         (Format::OpenAiChat, Target::OpenAiChat, openai_chat),
         (Format::OpenAiResponses, Target::OpenAiResponses, responses),
         (Format::LangChain, Target::Anthropic, langchain),
@@ -73,6 +94,26 @@ fn a_cut_keeps_positions_and_a_repair_makes_only_what_is_missing() {
         assert_eq!(items[..3], kept, "{format}");
         let [ListItem::Made(made)] = &items[3..] else { panic!("{format}: {items:?}") };
         assert!(made.contains("[no result]") && made.contains("\"b\""), "{format}: {made}");
+    }
+}
+
+/// Some formats write the name of the tool with its result.
+#[test]
+fn a_made_result_has_the_name_of_its_tool() {
+    for (format, made) in [
+        (
+            Format::OpenAiAgentsJs,
+            r#"{"type":"function_call_result","name":"read","callId":"b","status":"completed","output":"[no result]"}"#,
+        ),
+        (
+            Format::VercelModel,
+            r#"{"role":"tool","content":[{"type":"tool-result","toolCallId":"b","toolName":"read","output":{"type":"text","value":"[no result]"}}]}"#,
+        ),
+    ] {
+        let (_, target, messages) = lists().into_iter().find(|list| list.0 == format).unwrap();
+        let mut list = read(&messages, format);
+        list.repair(target, None).unwrap();
+        assert_eq!(list.items().unwrap()[6], ListItem::Made(made.to_owned()), "{format}");
     }
 }
 

@@ -86,9 +86,9 @@ fn files_that_are_cut_or_changed_anywhere_are_imported_or_refused() {
     for (format, file) in corpus() {
         for at in (0..file.len()).step_by(97) {
             read(&file[..at], format);
-            let mut spoiled = file.clone();
-            spoiled[at] = b"\0\"\\{}[],:0e\xff"[at % 12];
-            read(&spoiled, format);
+            let mut damaged = file.clone();
+            damaged[at] = b"\0\"\\{}[],:0e\xff"[at % 12];
+            read(&damaged, format);
         }
     }
 }

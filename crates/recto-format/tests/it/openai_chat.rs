@@ -24,7 +24,7 @@ fn a_plain_message_is_kept_as_it_is() {
         r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"role":"user","name":"ada"}"#,
         r#"{"role":"assistant","content":"4","refusal":null,"annotations":[],"tool_calls":[]}"#,
     ] {
-        // Fields that Recto does not know are sent to the provider again.
+        // Unknown fields are sent to the provider again.
         let messages = round_trip(foreign, CHAT);
         let fields = foreign.strip_suffix('}').unwrap();
         let source = r#""metadata":{"source":{"format":"openai-chat","verbatim":true}}"#;

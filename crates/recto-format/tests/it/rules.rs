@@ -59,6 +59,8 @@ const TESTED_ELSEWHERE: &[&str] = &[
     "last_from_the_user",
     "media_for_the_model",
     "media_has_a_form",
+    "no_empty_lists",
+    "parts_of_the_role",
     "reasoning_with_its_item",
     "results_follow_calls",
     "results_have_calls",

@@ -53,7 +53,7 @@ fn logs(replay: &Replay) -> Vec<Vec<Message>> {
     branches.map(log).collect()
 }
 
-/// The visible messages of the only conversation, as `role: text`, with `call ID` and `result ID`.
+/// Messages as `role: text`, with `call ID` and `result ID`.
 fn shown(messages: &[Message]) -> Vec<String> {
     let part = |part: &Part<'_>| match *part {
         Part::Text { text, .. } => text.text().into_owned(),
@@ -93,7 +93,7 @@ fn shown_file(name: &str, format: Format) -> Vec<String> {
 }
 
 #[test]
-fn a_session_comes_back_byte_for_byte() {
+fn a_session_is_exported_byte_for_byte() {
     for (format, path, text) in corpus() {
         let replay = imported(&text, format);
         let written: String =
@@ -103,7 +103,7 @@ fn a_session_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn only_records_of_unknown_kinds_are_reported() {
+fn only_unknown_records_and_other_branches_are_reported() {
     for (format, path, text) in corpus() {
         let replay = imported(&text, format);
         let warnings: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.message).collect();
@@ -405,7 +405,7 @@ fn a_record_with_an_unknown_parent_follows_the_record_before_it() {
 }
 
 #[test]
-fn logs_that_look_alike_are_refused() {
+fn logs_of_similar_unknown_formats_are_refused() {
     let droid = r#"{"type":"session_start","id":"d","title":"t","cwd":"/"}
 {"type":"message","id":"m","timestamp":"2026-05-01T10:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"hi"}]}}"#;
     let grok = r#"{"type":"system","content":"You are an agent."}
@@ -419,9 +419,9 @@ fn logs_that_look_alike_are_refused() {
     }
 }
 
-/// The lines behind the last message are stored with it, also in sessions of older formats.
+/// The lines after the last message are stored with it, also in sessions of older formats.
 #[test]
-fn the_lines_behind_the_last_message_come_back() {
+fn the_lines_after_the_last_message_are_exported() {
     let codex = concat!(
         r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#,
         "\n",

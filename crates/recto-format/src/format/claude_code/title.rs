@@ -15,14 +15,15 @@ const MAX_LINE: usize = 64 << 10;
 /// Size in bytes of a read.
 const CHUNK: usize = 256 << 10;
 
-/// The ends of the types of lines with titles.
-const MARKS: [&str; 2] = ["-title\"", "\"summary\""];
+/// Every line with a title contains one of these texts: the end of its `type`.
+const TYPE_ENDS: [&str; 2] = ["-title\"", "\"summary\""];
 
 /// Finds the title given by the user, otherwise that given by the model, otherwise the last summary.
 /// `parents` receives all bytes of the file.
 pub(super) fn find(input: &dyn Input, parents: &mut LateParents) -> Result<Option<String>, Error> {
     let mut file = input.open()?;
-    let mut titles = Titles { finders: MARKS.map(memmem::Finder::new), found: Default::default() };
+    let mut titles =
+        Titles { finders: TYPE_ENDS.map(memmem::Finder::new), found: Default::default() };
     let mut buffer = vec![0; MAX_LINE + CHUNK];
     // Length of an incomplete line at the start of the buffer, and whether the line is too long.
     let (mut kept, mut is_long) = (0, false);
@@ -64,7 +65,7 @@ struct Titles {
 }
 
 impl Titles {
-    /// Scans complete lines. Lines without a mark are not even separated, because most have no title.
+    /// Scans complete lines. Lines without one of the texts are not split, because most have no title.
     fn scan(&mut self, lines: &[u8]) {
         let mut at = 0;
         let next = |finder: &memmem::Finder<'_>, at: usize| {
@@ -117,7 +118,7 @@ mod tests {
         for before in (CHUNK - 100..CHUNK + 200).step_by(7) {
             let file = format!("{summary}\n{}\n{custom}\n{{}}\n", " ".repeat(before));
             assert_eq!(title(&file).as_deref(), Some("Mine"), "{before}");
-            // The last line has no newline. Of several summaries, the last one counts.
+            // The last line has no newline. The last of several summaries is used.
             let file =
                 format!("{}\n{summary}\n{}", "x".repeat(before), summary.replace("Old", "New"));
             assert_eq!(title(&file).as_deref(), Some("New"), "{before}");
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_has_no_title_and_hides_none() {
+    fn a_long_line_is_skipped_and_the_next_line_is_read() {
         let long = format!(r#"{{"type":"summary","summary":"{}"}}"#, "x".repeat(3 * CHUNK));
         assert_eq!(title(&long).as_deref(), None);
         let file = format!("{long}\n{}", r#"{"type":"ai-title","aiTitle":"Short"}"#);

@@ -278,7 +278,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             self.start.name = self.start.name.take().or_else(|| self.codec.title(text));
         }
         match record.drafts.is_empty() {
-            true => self.bookkeeping(&record, text, number),
+            true => self.record_without_message(&record, text, number),
             false => self.message(record, text, number),
         }
     }
@@ -293,7 +293,12 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
     }
 
     /// Keeps a record without a message for the next message, and adds it to the tree.
-    fn bookkeeping(&mut self, record: &Record<'_>, text: &str, number: u64) -> Result<(), Error> {
+    fn record_without_message(
+        &mut self,
+        record: &Record<'_>,
+        text: &str,
+        number: u64,
+    ) -> Result<(), Error> {
         let name = record.branch.map(|name| name.text().into_owned());
         let branch = name.and_then(|name| self.branch_names.get(&name).copied()).unwrap_or(0);
         if let Effect::Rewind(to) = record.effect {
@@ -413,7 +418,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
                 let hidden = self.hidden_before(parent, first_kept, *keeps_system);
                 self.summarise(hidden, messages)?;
             }
-            Effect::Forgets(ids) => {
+            Effect::Replaces(ids) => {
                 let hidden = self.hidden_of(parent, ids);
                 self.summarise(hidden, messages)?;
             }

@@ -62,7 +62,7 @@ pub(super) fn export(
     };
     session_line::by_line(&mut messages.into_iter(), |group| records.group(group))?;
     if let Container::Envelope(list) = options.container {
-        json::items(list).try_for_each(|record| records.without_message(record))?;
+        json::items(list).try_for_each(|record| records.record_without_message(record))?;
     }
     let (count, warnings) = (records.count, records.warnings);
     match document {
@@ -119,7 +119,7 @@ impl<'m> Records<'_, 'm> {
         group.iter().for_each(|message| self.names.record(message));
         let source = group[0].source.filter(|source| is_from(self.codec, source));
         let before = source.and_then(|source| source.before).map(json::items).into_iter().flatten();
-        before.into_iter().try_for_each(|record| self.without_message(record))?;
+        before.into_iter().try_for_each(|record| self.record_without_message(record))?;
         let original = source
             .filter(|source| source.pieces == group.len())
             .and_then(|_| session_line::original(&group[0]));
@@ -135,7 +135,7 @@ impl<'m> Records<'_, 'm> {
         }
         self.number += group.len() as u64;
         session_line::behind(group, self.codec.format())
-            .try_for_each(|record| self.without_message(record))
+            .try_for_each(|record| self.record_without_message(record))
     }
 
     fn read<'a>(&self, record: &'a str) -> Option<Record<'a>> {
@@ -155,7 +155,7 @@ impl<'m> Records<'_, 'm> {
     }
 
     /// Writes a record without a message. The export of a view omits those with an effect.
-    fn without_message(&mut self, record: &str) -> Result<(), Error> {
+    fn record_without_message(&mut self, record: &str) -> Result<(), Error> {
         let read = self.read(record);
         let has_effect = read
             .as_ref()
