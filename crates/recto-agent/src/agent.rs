@@ -295,7 +295,7 @@ impl Agent {
         let tools = self.tools.descriptions();
         if !tools.is_empty() && self.conversation.tools().await? != tools {
             // Rendering fails for tools that the provider would reject, before they are stored.
-            self.render([&Message::user("Hello.")], &tools)?;
+            self.render([&Message::user("Hello.")], &tools, &[])?;
             self.conversation.set_tools(tools).await?;
         }
         Ok(())
@@ -325,8 +325,7 @@ impl Agent {
         compressed: Vec<Compressed>,
         cancel: &CancelToken,
     ) -> Result<Turn, Error> {
-        let messages = view.entries.iter().map(|entry| &entry.message);
-        let rendered = self.render(messages, &view.tools)?;
+        let rendered = self.render_view(&view)?;
         let request = PreparedRequest {
             model: self.model.as_ref(),
             version: view.version,
@@ -418,10 +417,17 @@ impl Agent {
         Ok(())
     }
 
+    /// The request for a view.
+    pub(crate) fn render_view(&self, view: &ViewToSend) -> Result<Rendered, Error> {
+        let messages = view.entries.iter().map(|entry| &entry.message);
+        self.render(messages, &view.tools, &view.edited_before)
+    }
+
     pub(crate) fn render<'m>(
         &self,
         messages: impl IntoIterator<Item = &'m Message>,
         tools: &[Tool],
+        edited_before: &[usize],
     ) -> Result<Rendered, Error> {
         let fields = self.model.fields();
         let fields: Vec<(&str, &str)> =
@@ -430,6 +436,7 @@ impl Agent {
             model: Some(self.model.name()),
             fields: &fields,
             tools,
+            edited_before,
             ..RenderOptions::default()
         };
         Ok(render(messages, self.model.target(), &options)?)

@@ -50,8 +50,8 @@ pub(crate) async fn call(conversation: &Conversation, number: u64) -> Result<Cal
 
 /// See [`ConversationExt::request_of_call`](crate::ConversationExt::request_of_call).
 ///
-/// Older releases sent tool descriptions as messages. If the hash does not match, the request is
-/// rendered with them as well.
+/// Older releases sent thinking after an edit, and tool descriptions as messages. If the hash does not
+/// match, the request is rendered with them as well.
 pub(crate) async fn request_of_call(
     conversation: &Conversation,
     number: u64,
@@ -67,17 +67,21 @@ pub(crate) async fn request_of_call(
             let model = Some(call.model.as_str());
             let options =
                 RenderOptions { model, fields: &fields, tools: &tools, ..RenderOptions::default() };
-            let rendered = |entries: &[Entry]| {
+            let rendered = |entries: &[Entry], edited_before: &[usize]| {
+                let options = RenderOptions { edited_before, ..options };
                 render(entries.iter().map(|entry| &entry.message), target, &options)
             };
             let entries = conversation.messages_to_send(call.version).await?;
-            if let Ok(rendered) = rendered(&entries)
-                && is_same(&rendered.body)
-            {
-                return Ok(rendered.body);
+            let edited_before = conversation.edited_before(call.version, &entries).await?;
+            for edited_before in [&edited_before[..], &[]] {
+                if let Ok(rendered) = rendered(&entries, edited_before)
+                    && is_same(&rendered.body)
+                {
+                    return Ok(rendered.body);
+                }
             }
             let whole_view = conversation.messages_at(call.version).await?;
-            rendered(&whole_view)?.body
+            rendered(&whole_view, &[])?.body
         }
         Some(prompt) => {
             let entries = conversation.entries(&prompt.entries).await?;

@@ -1,5 +1,5 @@
-//! Models behind HTTP: OpenAI's chat completions and compatible servers, OpenAI's Responses, Anthropic's
-//! Messages.
+//! Model clients over HTTP: OpenAI's chat completions and compatible servers, OpenAI's Responses,
+//! Anthropic's Messages.
 //!
 //! ```text
 //! body ──► POST, unchanged ──► status ──► events ──► Decoder ──► Reply
@@ -59,7 +59,12 @@ impl HttpModel {
         HttpModel::new(Target::Anthropic, endpoint)
     }
 
-    /// A model behind the API of a provider. Fails for [`Target::Gemini`], which has no client.
+    /// The targets that have a client.
+    pub const TARGETS: [Target; 3] =
+        [Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
+
+    /// A model behind the API of a provider. Fails for targets that are not in
+    /// [`TARGETS`](HttpModel::TARGETS).
     pub fn new(target: Target, endpoint: Endpoint) -> Result<HttpModel, Error> {
         let path = match target {
             Target::OpenAiChat => "chat/completions",
@@ -429,7 +434,10 @@ mod tests {
             assert!(!error.to_string().contains("a\nb"), "{error}");
             assert!(!error.to_string().contains("abc"), "{error}");
         }
-        assert!(HttpModel::new(Target::Gemini, Endpoint::new("http://h", "m")).is_err());
+        for target in Target::ALL {
+            let model = HttpModel::new(target, Endpoint::new("http://h", "m"));
+            assert_eq!(model.is_ok(), HttpModel::TARGETS.contains(&target), "{target}");
+        }
     }
 
     #[test]

@@ -139,7 +139,7 @@ pub enum Finish {
     Refused,
     /// The reply was interrupted: the call was cancelled or the connection broke.
     Cut,
-    /// A reason that this version does not know, as the provider names it.
+    /// Any other reason, as the provider names it.
     Other(String),
 }
 

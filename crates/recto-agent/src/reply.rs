@@ -1,7 +1,7 @@
 //! A model's reply, and its conversion into a Recto message.
 //!
 //! The conversion keeps the provider's bytes: the input of a tool call stays the text that the model
-//! wrote, signatures stay unchanged, and parts that only the provider understands are stored as
+//! wrote, signatures stay unchanged, and parts that only the provider supports are stored as
 //! received.
 
 use recto::{EngineError, Limits, Message};
@@ -73,7 +73,7 @@ pub enum ReplyPart {
         /// reasoning.
         item_id: Option<String>,
     },
-    /// A part that only the provider understands, as JSON.
+    /// A part that only the provider supports, as JSON.
     Opaque(String),
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The `metadata.source` of a message: provider and model. Parts that only the provider understands
+/// The `metadata.source` of a message: provider and model. Parts that only the provider supports
 /// are sent back to this provider and model only.
 pub(crate) fn source(target: recto_format::Target, model: &str) -> Value {
     json!({ "provider": target.provider(), "model": model })

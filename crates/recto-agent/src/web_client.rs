@@ -1,9 +1,11 @@
 //! The HTTP client for models and MCP servers.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use rustls::RootCertStore;
 
 use crate::Secret;
 use crate::secrets::redacted_url;
@@ -25,7 +27,7 @@ pub(crate) fn client<'a>(
     let failed =
         |error: &dyn std::fmt::Display| format!("the HTTP client could not be created: {error}");
     let provider = rustls::crypto::ring::default_provider();
-    let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let roots = trusted_roots().map_err(|error| failed(&error))?;
     let tls = rustls::ClientConfig::builder_with_provider(provider.into())
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(&error))?
@@ -38,6 +40,33 @@ pub(crate) fn client<'a>(
         .default_headers(header_map(headers)?);
     let builder = if is_loopback(&parsed) { builder.no_proxy() } else { builder };
     builder.build().map_err(|error| failed(&error))
+}
+
+/// The trusted certificate authorities: the bundled ones of Mozilla, and those of the system, which may
+/// include one of a company or a proxy. The variables `SSL_CERT_FILE` and `SSL_CERT_DIR` replace those of the
+/// system.
+fn trusted_roots() -> Result<Arc<RootCertStore>, String> {
+    /// Read once per process, because there are hundreds.
+    static ROOTS: OnceLock<Result<Arc<RootCertStore>, String>> = OnceLock::new();
+    let read = || {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        let found = rustls_native_certs::load_native_certs();
+        let (added, _) = roots.add_parsable_certificates(found.certs);
+        let given = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
+            .into_iter()
+            .find(|variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty()));
+        match given {
+            Some(variable) if added == 0 => {
+                let reason = found.errors.first().map(|error| format!(": {error}"));
+                let reason = reason.unwrap_or_default();
+                Err(format!(
+                    "the variable {variable} names no certificate that can be read{reason}"
+                ))
+            }
+            _ => Ok(Arc::new(roots)),
+        }
+    };
+    ROOTS.get_or_init(read).clone()
 }
 
 /// Whether the host of a URL is this machine.

@@ -38,7 +38,7 @@ impl BackOff {
         })
     }
 
-    /// Forgets all failures, because the view has changed.
+    /// Clears all failures, because the view has changed.
     pub(super) fn reset(&self) {
         self.lock().clear();
     }

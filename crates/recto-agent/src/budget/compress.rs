@@ -39,6 +39,8 @@ pub(crate) struct ViewToSend {
     /// The newest user messages, if they precede the newest exchange: the task for which tools run.
     pub(crate) question: Range<usize>,
     pinned: HashSet<LogIndex>,
+    /// Positions of entries with thinking that an edit of earlier messages has followed.
+    pub(crate) edited_before: Vec<usize>,
 }
 
 impl ViewToSend {
@@ -151,7 +153,18 @@ impl Agent {
         let tokens = entries.iter().map(|entry| entry.tokens).sum();
         let tail = tail_of(&entries);
         let (question, pinned) = (question_of(&entries, tail), HashSet::new());
-        Ok(ViewToSend { version, entries, tools, tokens, tools_tokens, tail, question, pinned })
+        let edited_before = self.conversation.edited_before(version, &entries).await?;
+        Ok(ViewToSend {
+            version,
+            entries,
+            tools,
+            tokens,
+            tools_tokens,
+            tail,
+            question,
+            pinned,
+            edited_before,
+        })
     }
 
     /// Loads the newest view with its pins.
@@ -440,9 +453,15 @@ impl Agent {
         let entries = view.entries.iter().chain(&preview.added);
         let messages: HashMap<LogIndex, &Message> =
             entries.map(|entry| (entry.index, &entry.message)).collect();
-        let after = preview.outcome.view().iter().filter_map(|index| messages.get(&index).copied());
-        let before = self.render(view.entries.iter().map(|entry| &entry.message), &view.tools)?;
-        let after = self.render(after, &view.tools)?;
+        let indices = || preview.outcome.view().iter().filter(|index| messages.contains_key(index));
+        let is_same = |(entry, index): &(&Entry, LogIndex)| entry.index == *index;
+        let unchanged = view.entries.iter().zip(indices()).take_while(is_same).count();
+        let mut edited: Vec<usize> = view.edited_before.clone();
+        edited.retain(|&position| position < unchanged);
+        edited.extend(unchanged..indices().count());
+        let after = indices().filter_map(|index| messages.get(&index).copied());
+        let before = self.render_view(view)?;
+        let after = self.render(after, &view.tools, &edited)?;
         Ok(Some(CachePlan::of(&before.body, &after.body, &recto::Approx, price)))
     }
 }

@@ -18,7 +18,7 @@
 //! changed by an eighth, unless the limit is exceeded.
 //!
 //! `compress.rs` runs the strategies, `strategy.rs` defines what each hides, `summary.rs` requests
-//! summaries, `back_off.rs` remembers failures.
+//! summaries, `back_off.rs` records failures.
 
 mod back_off;
 mod compress;

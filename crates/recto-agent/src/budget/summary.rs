@@ -97,7 +97,7 @@ impl Agent {
             summary_prompt: Some(prompt),
             compressed: Vec::new(),
         };
-        // Deltas of a summary are not deltas of the reply, so they are no events.
+        // Deltas of a summary are not deltas of the reply, so they are not emitted as events.
         let span = trace::model_call(model.as_ref(), "summary");
         let sending = self.send_request(request, cancel, &|_| {});
         let (mut call, result) = sending.instrument(span.clone()).await?;

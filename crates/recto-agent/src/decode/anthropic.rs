@@ -1,6 +1,6 @@
 //! Anthropic's Messages API: blocks that start, grow and stop.
 //!
-//! Thinking is kept with its signature unchanged. Blocks that only Anthropic understands (redacted
+//! Thinking is kept with its signature unchanged. Blocks that only Anthropic supports (redacted
 //! thinking, server-side searches) are kept as received.
 
 use serde::Deserialize;
@@ -141,7 +141,7 @@ impl Decoder for Messages {
             }
             "message_stop" => self.is_done = true,
             "error" => return Err(event.error.unwrap_or_default().into_failure()),
-            // Pings, and events that this version does not know.
+            // Pings, and unknown events.
             _ => {}
         }
         Ok(())

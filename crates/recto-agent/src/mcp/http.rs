@@ -28,7 +28,7 @@ pub(super) struct HttpConnection {
     /// The protocol version that is sent with each request.
     version: Mutex<String>,
     session: Mutex<Option<String>>,
-    /// Whether the server no longer knows the session.
+    /// Whether the session has ended on the server.
     is_closed: AtomicBool,
 }
 

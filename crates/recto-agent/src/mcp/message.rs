@@ -343,7 +343,7 @@ fn part_text(json: &str) -> String {
         Part { kind, uri: Some(uri), name, .. } if kind == "resource_link" => {
             format!("[{} {uri}]", name.unwrap_or_default())
         }
-        // A kind that this version does not know is passed to the model as JSON.
+        // A part of an unknown kind is passed to the model as JSON.
         _ => json.to_owned(),
     }
 }

@@ -34,7 +34,7 @@ use crate::{Error, Secret};
 
 pub use self::tool::McpTool;
 
-/// Timeout of the request that only servers without a handshake know.
+/// Timeout of `server/discover`, a request that only servers without a handshake support.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of pages in a list of tools.
 const MAX_PAGES: usize = 100;
@@ -61,7 +61,7 @@ pub struct McpServer {
     pub start_timeout: Duration,
     /// Maximum duration of a tool call. Default: 1 minute.
     pub call_timeout: Duration,
-    /// Maximum output of a tool call in bytes. A longer output loses its middle. Default: 64 KiB.
+    /// Maximum output of a tool call in bytes. The middle of a longer output is removed. Default: 64 KiB.
     pub max_output_bytes: usize,
     /// Maximum size of a message of the server in bytes. Default: 16 MiB.
     pub max_message_bytes: usize,
@@ -81,7 +81,7 @@ pub enum McpAddress {
         /// Its arguments.
         arguments: Vec<String>,
         /// Additional environment variables. Of the parent's environment the program inherits only
-        /// basic variables such as `PATH` and `HOME`, so that it does not see API keys.
+        /// basic variables such as `PATH` and `HOME`, so that it receives no API keys.
         variables: Vec<(String, Secret)>,
     },
     /// A running server with the streamable HTTP transport.
@@ -198,7 +198,7 @@ struct Server {
     settings: McpServer,
     secrets: Secrets,
     connection: Mutex<Option<Arc<Connection>>>,
-    /// The protocol that was negotiated first.
+    /// The protocol of the last connection. A restarted server is not probed again.
     protocol: Mutex<Option<Protocol>>,
 }
 
@@ -273,7 +273,7 @@ impl Server {
             Some(Protocol::Stateless) => (self.start()?, Protocol::Stateless),
             Some(Protocol::Handshake(_)) => {
                 let started = self.start()?;
-                let negotiated = self.shake_hands(&started).await?;
+                let negotiated = self.handshake(&started).await?;
                 (started, negotiated)
             }
         };
@@ -283,7 +283,7 @@ impl Server {
         Ok((started, negotiated))
     }
 
-    /// Starts the server and finds out its protocol. Newer servers know `server/discover`; older ones
+    /// Starts the server and determines its protocol. Newer servers support `server/discover`; older ones
     /// return an error, ignore it or exit.
     async fn negotiate(&self) -> Result<(Arc<Connection>, Protocol), McpError> {
         let connection = self.start()?;
@@ -294,7 +294,7 @@ impl Server {
         }
         // Some servers exit at a request before the handshake.
         let connection = if connection.is_closed() { self.start()? } else { connection };
-        match self.shake_hands(&connection).await {
+        match self.handshake(&connection).await {
             Ok(negotiated) => Ok((connection, negotiated)),
             // The server may only have been slow to start, so it is probed again.
             Err(McpError::Response { .. })
@@ -319,7 +319,7 @@ impl Server {
         }
     }
 
-    async fn shake_hands(&self, connection: &Connection) -> Result<Protocol, McpError> {
+    async fn handshake(&self, connection: &Connection) -> Result<Protocol, McpError> {
         connection.set_protocol(&Protocol::Handshake(message::HANDSHAKE_VERSION.into()));
         let timeout = self.settings.start_timeout;
         let result = connection.request("initialize", &message::initialize(), timeout).await?;
@@ -338,7 +338,7 @@ impl Server {
         for _ in 0..MAX_PAGES {
             let params = message::params(&protocol, &fields);
             let page = match connection.request("tools/list", &params, timeout).await {
-                // A server without tools may not know the method.
+                // A server without tools may not support the method.
                 Err(McpError::Response { code: message::METHOD_NOT_FOUND, .. }) => {
                     return Ok(Vec::new());
                 }
@@ -353,7 +353,7 @@ impl Server {
         Err(McpError::Invalid(format!("its list of tools has more than {MAX_PAGES} pages")))
     }
 
-    /// Calls a tool by the server's name of it. `input` is a JSON object.
+    /// Calls a tool. `tool` is its name on the server, `input` a JSON object.
     async fn call(&self, tool: &str, input: &str) -> Result<message::ToolResult, McpError> {
         // The timeout includes the time to start the server.
         let timeout = self.settings.call_timeout;

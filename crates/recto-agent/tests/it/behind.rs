@@ -10,7 +10,7 @@ use recto::{
 use recto_agent::{Budget, ConversationExt as _, Stop, Strategy, Target};
 use testserver::ModelServer;
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::{agent, conversation, example};
 
 async fn texts(conversation: &Conversation) -> Vec<String> {
@@ -24,7 +24,7 @@ async fn expanding_nested_summaries_restores_all_messages_in_order() {
     let server = ModelServer::answering(move |received| {
         let body = String::from_utf8_lossy(&received.body);
         let text = if body.contains("The older part") { "Much was said." } else { "Fine." };
-        Says { usage: None, ..Says::text(text) }.streamed(target)
+        ScriptedReply { usage: None, ..ScriptedReply::text(text) }.streamed(target)
     });
     let strategies = vec![Strategy::Summarise];
     let (limit, threshold) = (Some(4_000), Some(1_200));
@@ -69,9 +69,9 @@ async fn a_summary_that_omits_a_hidden_entry_is_reported() {
 async fn a_model_reads_messages_that_a_summary_replaces() {
     let target = Target::OpenAiChat;
     let server = ModelServer::playing([
-        Says::call("c1", "recto_search", r#"{"text":"marmalade"}"#).streamed(target),
-        Says::call("c2", "recto_expand", r#"{"from":1,"to":1}"#).streamed(target),
-        Says::text("It is marmalade.").streamed(target),
+        ScriptedReply::call("c1", "recto_search", r#"{"text":"marmalade"}"#).streamed(target),
+        ScriptedReply::call("c2", "recto_expand", r#"{"from":1,"to":1}"#).streamed(target),
+        ScriptedReply::text("It is marmalade.").streamed(target),
     ]);
     let agent = agent(target, &server).await.history_tools();
     let conversation = agent.conversation();

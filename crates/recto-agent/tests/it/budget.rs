@@ -7,13 +7,13 @@ use recto_agent::{
 };
 use testserver::{ModelServer, Received, Reply};
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::tools::Load;
 use crate::{EventLog, TARGETS, agent, check};
 
-/// A model that reports the counts of `o200k_base`, so that they equal the counts of the conversation.
-pub(crate) fn plain(text: &str) -> Says {
-    Says { usage: None, ..Says::text(text) }
+/// A reply without usage, so that the calibration does not change the counts of the conversation.
+pub(crate) fn plain(text: &str) -> ScriptedReply {
+    ScriptedReply { usage: None, ..ScriptedReply::text(text) }
 }
 
 pub(crate) fn budget(limit: u64, threshold: u64, target: u64, strategies: &[Strategy]) -> Budget {
@@ -74,8 +74,8 @@ async fn old_results_are_cleared_first_and_can_be_restored() {
     for target in TARGETS {
         let server = ModelServer::playing([plain("ok").streamed(target)]);
         let events = EventLog::default();
-        let ladder = [Strategy::ClearToolResults, Strategy::KeepSystemAndRecent];
-        let agent = agent(target, &server).await.budget(budget(4_000, 1_500, 900, &ladder));
+        let strategies = [Strategy::ClearToolResults, Strategy::KeepSystemAndRecent];
+        let agent = agent(target, &server).await.budget(budget(4_000, 1_500, 900, &strategies));
         let agent = events.attach(agent);
         let conversation = agent.conversation();
         conversation.append([Message::user("Look at all hosts.")]).await.unwrap();
@@ -218,14 +218,14 @@ async fn a_summary_that_failed_replaces_nothing_and_the_next_strategy_is_tried()
         ("empty", plain("").streamed(target)),
         ("blank", plain("  \n ").streamed(target)),
         ("refused", Reply::json(400, "{}")),
-        ("cut off", Says { is_cut_short: true, ..plain("They talked") }.streamed(target)),
+        ("cut off", ScriptedReply { is_cut_short: true, ..plain("They talked") }.streamed(target)),
         ("no shorter", plain(&long).streamed(target)),
     ];
     for (name, reply) in bad {
         let server = ModelServer::playing([reply, plain("Fine.").streamed(target)]);
         let events = EventLog::default();
-        let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
-        let agent = agent(target, &server).await.budget(budget(5_000, 2_000, 1_000, &ladder));
+        let strategies = [Strategy::Summarise, Strategy::SlidingWindow];
+        let agent = agent(target, &server).await.budget(budget(5_000, 2_000, 1_000, &strategies));
         let agent = events.attach(agent);
         fill(&agent, 25).await;
         let run = agent.send(Message::user("And?")).await.unwrap();
@@ -244,7 +244,7 @@ async fn a_summary_that_failed_replaces_nothing_and_the_next_strategy_is_tried()
 #[tokio::test]
 async fn a_compression_that_does_not_pay_off_is_deferred_below_the_limit() {
     let prices = r#"{"models":[{"model":"m-","input":10,"cached":1,"cache_write":12.5}]}"#;
-    for (limit, waits) in [(100_000, true), (2_100, false)] {
+    for (limit, is_deferred) in [(100_000, true), (2_100, false)] {
         let target = Target::OpenAiChat;
         let server = ModelServer::playing([plain("Fine.").streamed(target)]);
         let events = EventLog::default();
@@ -256,9 +256,13 @@ async fn a_compression_that_does_not_pay_off_is_deferred_below_the_limit() {
         fill(&agent, 25).await;
         agent.send(Message::user("And?")).await.unwrap();
         let words = events.texts();
-        assert_eq!(words.iter().any(|word| word == "compressionDeferred"), waits, "{words:?}");
+        assert_eq!(
+            words.iter().any(|word| word == "compressionDeferred"),
+            is_deferred,
+            "{words:?}"
+        );
         let done = words.iter().any(|word| word.starts_with("compressionCompleted"));
-        assert_eq!(done, !waits, "{words:?}");
+        assert_eq!(done, !is_deferred, "{words:?}");
     }
 }
 
@@ -290,15 +294,16 @@ async fn a_thousand_turns_under_a_small_limit() {
         let number = received.body.len() % 97;
         let (usage, id) = (Some((tokens, 0, 10)), format!("c{}", received.body.len()));
         match number % 3 {
-            0 => Says { usage, ..Says::call(&id, "load", r#"{"host":"a"}"#) },
-            _ => Says { usage, ..plain(&"ok, next ".repeat(1 + number)) },
+            0 => ScriptedReply { usage, ..ScriptedReply::call(&id, "load", r#"{"host":"a"}"#) },
+            _ => ScriptedReply { usage, ..plain(&"ok, next ".repeat(1 + number)) },
         }
         .streamed(Target::OpenAiChat)
     };
     let server = ModelServer::answering(answer);
-    let ladder = [Strategy::ClearToolResults, Strategy::Summarise, Strategy::KeepSystemAndRecent];
+    let strategies =
+        [Strategy::ClearToolResults, Strategy::Summarise, Strategy::KeepSystemAndRecent];
     let agent = agent(target, &server).await.tool(Load).max_turns(3);
-    let agent = agent.budget(budget(LIMIT, 1_000, 600, &ladder));
+    let agent = agent.budget(budget(LIMIT, 1_000, 600, &strategies));
     let conversation = agent.conversation().clone();
     conversation
         .append([Message::system("You count."), Message::user("The secret word is marmalade.")])
@@ -371,9 +376,9 @@ async fn a_request_that_is_too_long_is_repeated_once_with_a_shorter_view() {
             ]);
             let events = EventLog::default();
             // The limit of the budget is not reached.
-            let ladder = [Strategy::ClearToolResults, Strategy::SlidingWindow];
+            let strategies = [Strategy::ClearToolResults, Strategy::SlidingWindow];
             let agent =
-                agent(target, &server).await.budget(budget(90_000, 80_000, 70_000, &ladder));
+                agent(target, &server).await.budget(budget(90_000, 80_000, 70_000, &strategies));
             let agent = events.attach(agent);
             agent.conversation().append([Message::system("Be kind.")]).await.unwrap();
             fill(&agent, 25).await;
@@ -408,11 +413,11 @@ async fn without_strategies_a_request_that_is_too_long_is_an_error() {
     let server = ModelServer::playing([too_long(target, false)]);
     let agent = agent(target, &server).await;
     fill(&agent, 5).await;
-    let version = agent.conversation().stats().await.unwrap().current_batch_messages;
+    let before = agent.conversation().stats().await.unwrap().current_batch_messages;
     agent.send(Message::user("And?")).await.unwrap_err();
     assert_eq!(server.received().len(), 1);
     let after = agent.conversation().stats().await.unwrap().current_batch_messages;
-    assert_eq!(after, version + 1);
+    assert_eq!(after, before + 1);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use recto::{Message, Recto, Role, Settings};
 use recto_agent::{Agent, Budget, CancelToken, Event, HttpModel, Stop, Strategy, Target};
 use testserver::{ModelServer, Reply};
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::tools::Load;
 use crate::{TARGETS, check, endpoint};
 
@@ -28,15 +28,15 @@ impl Dice {
 /// A random reply: complete, cut, or an HTTP error.
 fn reply(target: Target, dice: &mut Dice) -> Reply {
     let words = "so it goes on and on, é 漢 🙂 ".repeat(1 + dice.roll(8) as usize);
-    let says = match dice.roll(3) {
-        0 => Says::text(words),
-        1 => Says::call(&format!("c{}", dice.roll(1_000)), "load", r#"{"host":"a"}"#),
-        _ => Says { thinking: "Hm, é.", signature: "c2ln", ..Says::text(words) }
+    let reply = match dice.roll(3) {
+        0 => ScriptedReply::text(words),
+        1 => ScriptedReply::call(&format!("c{}", dice.roll(1_000)), "load", r#"{"host":"a"}"#),
+        _ => ScriptedReply { thinking: "Hm, é.", signature: "c2ln", ..ScriptedReply::text(words) }
             .and_call(&format!("a{}", dice.roll(1_000)), "load", r#"{"host":"a"}"#)
             .and_call(&format!("b{}", dice.roll(1_000)), "load", r#"{"host":"panic"}"#),
     };
-    let says = Says { usage: None, ..says };
-    let events = says.events(target);
+    let reply = ScriptedReply { usage: None, ..reply };
+    let events = reply.events(target);
     let cut = dice.roll(events.len() as u64 + 50) as usize;
     match dice.roll(10) {
         0 => Reply::json(429, "{}"),
@@ -83,7 +83,9 @@ async fn schedule(target: Target, mut dice: Dice) {
     let (fair, mut server_dice) = (is_fair.clone(), dice.clone());
     let server =
         ModelServer::answering(move |_| match fair.load(std::sync::atomic::Ordering::SeqCst) {
-            true => Says { usage: None, ..Says::text("Here I am.") }.streamed(target),
+            true => {
+                ScriptedReply { usage: None, ..ScriptedReply::text("Here I am.") }.streamed(target)
+            }
             false => reply(target, &mut server_dice),
         });
     let budget = Budget {

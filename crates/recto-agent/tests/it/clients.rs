@@ -9,16 +9,16 @@ use recto_agent::{
 };
 use testserver::{ModelServer, Reply as HttpReply};
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::{TARGETS, endpoint, model};
 
-fn thoughtful() -> Says {
-    Says {
+fn thoughtful() -> ScriptedReply {
+    ScriptedReply {
         thinking: "Two hosts, so two calls. 🙂",
         signature: "EqQBCgIYAhIM+/=",
         text: "Ich prüfe beide — 稍等。".into(),
         usage: Some((1_200, 1_000, 40)),
-        ..Says::default()
+        ..ScriptedReply::default()
     }
     .and_call("call_a", "load", r#"{"host": "web-1", "n": 1.50}"#)
     .and_call("call_b", "load", r#"{"host":"wéb-2"}"#)
@@ -116,7 +116,7 @@ async fn the_body_is_sent_unchanged_to_the_path_of_the_provider_with_the_key() {
         (Target::Anthropic, "/v1/messages", "x-api-key", "sk-very-secret"),
     ];
     for (target, path, header, key) in expected {
-        let server = ModelServer::playing([Says::text("ok").streamed(target)]);
+        let server = ModelServer::playing([ScriptedReply::text("ok").streamed(target)]);
         model(target, &server).call(body.clone(), &CallContext::default()).await.unwrap();
         let [received] = &server.received()[..] else { panic!() };
         assert_eq!(received.body, body);
@@ -143,7 +143,8 @@ async fn a_key_is_in_no_error_even_if_the_provider_repeats_it() {
 
 #[tokio::test]
 async fn a_redirect_is_not_followed_with_the_key() {
-    let other = ModelServer::playing([Says::text("thank you").streamed(Target::Anthropic)]);
+    let other =
+        ModelServer::playing([ScriptedReply::text("thank you").streamed(Target::Anthropic)]);
     let reply = HttpReply::json(307, "").header("location", &other.url());
     let server = ModelServer::playing([reply]);
     let error = model(Target::Anthropic, &server).call(Bytes::new(), &CallContext::default()).await;
@@ -187,8 +188,9 @@ async fn streams_that_deviate_from_openai_are_decoded() {
 
 #[tokio::test]
 async fn a_response_above_the_size_limit_fails_with_the_partial_reply() {
-    let server =
-        ModelServer::playing([Says::text("x".repeat(200_000)).streamed(Target::OpenAiChat)]);
+    let server = ModelServer::playing([
+        ScriptedReply::text("x".repeat(200_000)).streamed(Target::OpenAiChat)
+    ]);
     let mut endpoint = endpoint(&server);
     endpoint.max_response_bytes = 50_000;
     endpoint.retry.max_attempts = 1;
@@ -200,7 +202,7 @@ async fn a_response_above_the_size_limit_fails_with_the_partial_reply() {
 
 #[tokio::test]
 async fn a_lone_surrogate_in_a_reply_is_replaced_and_the_reply_is_complete() {
-    let broken = Says::text("before § behind");
+    let broken = ScriptedReply::text("before § behind");
     for target in TARGETS {
         let events = broken.events(target).replace('§', r"\ud800");
         let server = ModelServer::playing([HttpReply::stream(events)]);

@@ -10,7 +10,7 @@ use recto::{Message, Role};
 use recto_agent::{Agent, Call, CancelToken, Error, Failure, Run, Stop, Target};
 use testserver::{ModelServer, Received, Reply};
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::tools::Load;
 use crate::{TARGETS, check, conversation, model};
 
@@ -23,7 +23,7 @@ enum Kept {
 }
 
 /// The expected end of a run.
-enum Ends {
+enum ExpectedEnd {
     With(Stop),
     Failing(fn(&Failure) -> bool),
 }
@@ -31,7 +31,7 @@ enum Ends {
 struct Case {
     name: &'static str,
     replies: fn(Target) -> Vec<Reply>,
-    ends: Ends,
+    ends: ExpectedEnd,
     kept: Kept,
     /// Number of requests that the server receives.
     requests: usize,
@@ -42,12 +42,12 @@ const LONG: &str = "one two three four five six seven eight nine ten eleven twel
                     é ü 漢字 🙂 so that characters are split as well, wherever the pieces end, again and again";
 
 fn long(target: Target) -> String {
-    Says::text(LONG).events(target)
+    ScriptedReply::text(LONG).events(target)
 }
 
 fn long_call(target: Target) -> String {
     let arguments = format!(r#"{{"host":"web-1","why":"{LONG}"}}"#);
-    Says::call("c1", "load", &arguments).events(target)
+    ScriptedReply::call("c1", "load", &arguments).events(target)
 }
 
 /// A stream with an additional event in the middle.
@@ -133,7 +133,7 @@ fn refusal(target: Target) -> Reply {
         }
         _ => {
             return Reply::stream(
-                Says::text("I will not.").events(target).replace("end_turn", "refusal"),
+                ScriptedReply::text("I will not.").events(target).replace("end_turn", "refusal"),
             );
         }
     };
@@ -141,7 +141,7 @@ fn refusal(target: Target) -> Reply {
 }
 
 fn ok(target: Target) -> Reply {
-    Says::text("All is well.").streamed(target)
+    ScriptedReply::text("All is well.").streamed(target)
 }
 
 fn is_cut(failure: &Failure) -> bool {
@@ -160,7 +160,7 @@ fn is_timeout(failure: &Failure) -> bool {
     matches!(failure, Failure::Timeout { .. })
 }
 
-const DONE: Ends = Ends::With(Stop::Done);
+const DONE: ExpectedEnd = ExpectedEnd::With(Stop::Done);
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
@@ -173,29 +173,29 @@ const CASES: &[Case] = &[
     Case { name: "429 without Retry-After", replies: |t| vec![Reply::json(429, "{}"), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "429 with Retry-After above the maximum delay", replies: |_| vec![Reply::json(429, "{}").header("retry-after", "3600")],
-        ends: Ends::Failing(|f| matches!(f, Failure::RateLimited { retry_after: Some(after), .. } if after.as_secs() == 3600)),
+        ends: ExpectedEnd::Failing(|f| matches!(f, Failure::RateLimited { retry_after: Some(after), .. } if after.as_secs() == 3600)),
         kept: Kept::None, requests: 1 },
     Case { name: "429 in every attempt", replies: |_| vec![Reply::json(429, "{}"); 3],
-        ends: Ends::Failing(|f| matches!(f, Failure::RateLimited { .. })), kept: Kept::None, requests: 3 },
+        ends: ExpectedEnd::Failing(|f| matches!(f, Failure::RateLimited { .. })), kept: Kept::None, requests: 3 },
     Case { name: "500 once", replies: |t| vec![Reply::json(500, "oh"), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "529 in every attempt", replies: |_| vec![Reply::json(529, "{}"); 3],
-        ends: Ends::Failing(is_provider), kept: Kept::None, requests: 3 },
+        ends: ExpectedEnd::Failing(is_provider), kept: Kept::None, requests: 3 },
     Case { name: "503 with a page", replies: |t| vec![Reply::json(503, "<html>busy</html>"), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "400", replies: |_| vec![Reply::json(400, r#"{"error":{"message":"no such field"}}"#)],
-        ends: Ends::Failing(|f| matches!(f, Failure::Refused { status: 400, message } if message == "no such field")),
+        ends: ExpectedEnd::Failing(|f| matches!(f, Failure::Refused { status: 400, message } if message == "no such field")),
         kept: Kept::None, requests: 1 },
     Case { name: "400, too long", replies: |_| vec![Reply::json(400, r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#)],
-        ends: Ends::Failing(|f| matches!(f, Failure::TooLong { .. })), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(|f| matches!(f, Failure::TooLong { .. })), kept: Kept::None, requests: 1 },
     Case { name: "403", replies: |_| vec![Reply::json(403, "{}")],
-        ends: Ends::Failing(|f| matches!(f, Failure::Unauthorized { .. })), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(|f| matches!(f, Failure::Unauthorized { .. })), kept: Kept::None, requests: 1 },
     Case { name: "no answer in time", replies: |_| vec![Reply::json(200, "{}").after(Duration::from_secs(9)); 3],
-        ends: Ends::Failing(is_timeout), kept: Kept::None, requests: 3 },
+        ends: ExpectedEnd::Failing(is_timeout), kept: Kept::None, requests: 3 },
     Case { name: "a slow start", replies: |t| vec![ok(t).after(Duration::from_millis(300))],
         ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "silence inside the answer", replies: |t| vec![Reply::stream(long(t)).stall_at(long(t).len() / 2)],
-        ends: Ends::Failing(is_timeout), kept: Kept::Incomplete, requests: 1 },
+        ends: ExpectedEnd::Failing(is_timeout), kept: Kept::Incomplete, requests: 1 },
     Case { name: "silence before the answer", replies: |t| vec![Reply::stream(long(t)).stall_at(0), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "silence after the answer", replies: |t| vec![Reply::stream(long(t)).stall_at(usize::MAX)],
@@ -207,24 +207,24 @@ const CASES: &[Case] = &[
     Case { name: "cut inside the first event", replies: |t| vec![Reply::stream(long(t)).cut_at(20), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "cut inside the answer", replies: |t| vec![Reply::stream(long(t)).cut_at(long(t).len() / 2)],
-        ends: Ends::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
+        ends: ExpectedEnd::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
     Case { name: "cut after the answer", replies: |t| vec![Reply::stream(long(t)).cut_at(usize::MAX)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "a stream that just ends", replies: |t| vec![Reply::stream(&long(t).as_bytes()[..long(t).len() / 2])],
-        ends: Ends::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "a stream that ends inside the answer", replies: |t| vec![Reply::stream(&long(t).as_bytes()[..long(t).len() / 2])],
+        ends: ExpectedEnd::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
     Case { name: "cut inside the input of a call", replies: |t| vec![Reply::stream(long_call(t)).cut_at(long_call(t).len() / 2)],
-        ends: Ends::Failing(is_cut), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(is_cut), kept: Kept::None, requests: 1 },
     Case { name: "a malformed event before the answer", replies: |_| vec![Reply::stream("data: {nonsense\n\n")],
-        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(is_malformed), kept: Kept::None, requests: 1 },
     Case { name: "a malformed event inside the answer", replies: |t| vec![Reply::stream(with_event(t, "data: {nonsense\n\n"))],
-        ends: Ends::Failing(is_malformed), kept: Kept::Incomplete, requests: 1 },
-    Case { name: "bytes that are no UTF-8", replies: |t| {
+        ends: ExpectedEnd::Failing(is_malformed), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "bytes that are not UTF-8", replies: |t| {
             let mut events = long(t).into_bytes();
             let half = events.len() / 2;
             let at = half + events[half..].windows(2).position(|it| it == b"\n\n").unwrap() + 2;
             events.splice(at..at, b"data: \"\xff\xfe\"\n\n".iter().copied());
             vec![Reply::stream(events)]
-        }, ends: Ends::Failing(is_malformed), kept: Kept::Incomplete, requests: 1 },
+        }, ends: ExpectedEnd::Failing(is_malformed), kept: Kept::Incomplete, requests: 1 },
     Case { name: "comments and empty events", replies: |t| vec![Reply::stream(with_event(t, ": keep-alive\n\ndata:\n\nid: 3\n\n"))],
         ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "a byte order mark", replies: |t| vec![Reply::stream(format!("\u{feff}{}", long(t)))],
@@ -234,55 +234,55 @@ const CASES: &[Case] = &[
     Case { name: "an error before the answer, inside the stream", replies: |t| vec![Reply::stream(error_event(t)), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "an error inside the answer", replies: |t| vec![Reply::stream(with_event(t, error_event(t)))],
-        ends: Ends::Failing(is_provider), kept: Kept::Incomplete, requests: 1 },
-    Case { name: "an empty answer", replies: |t| vec![Says::text("").streamed(t)],
-        ends: Ends::With(Stop::Empty), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(is_provider), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "an empty answer", replies: |t| vec![ScriptedReply::text("").streamed(t)],
+        ends: ExpectedEnd::With(Stop::Empty), kept: Kept::None, requests: 1 },
     Case { name: "a page instead of an answer", replies: |_| vec![Reply::json(200, "<html>hello</html>")],
-        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(is_malformed), kept: Kept::None, requests: 1 },
     Case { name: "another object instead of an answer", replies: |_| vec![Reply::json(200, r#"{"hello":1}"#)],
-        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
-    Case { name: "not streamed, although a stream was requested", replies: |t| vec![Says::text(LONG).whole(t)],
+        ends: ExpectedEnd::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "not streamed, although a stream was requested", replies: |t| vec![ScriptedReply::text(LONG).whole(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "not streamed, and cut", replies: |t| vec![Says::text(LONG).whole(t).cut_at(30), ok(t)],
+    Case { name: "not streamed, and cut", replies: |t| vec![ScriptedReply::text(LONG).whole(t).cut_at(30), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "no usage", replies: |t| vec![Says { usage: None, ..Says::text(LONG) }.streamed(t)],
+    Case { name: "no usage", replies: |t| vec![ScriptedReply { usage: None, ..ScriptedReply::text(LONG) }.streamed(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "the limit of tokens inside a text", replies: |t| vec![Says { is_cut_short: true, ..Says::text(LONG) }.streamed(t)],
-        ends: Ends::With(Stop::Length), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "the limit of tokens inside a text", replies: |t| vec![ScriptedReply { is_cut_short: true, ..ScriptedReply::text(LONG) }.streamed(t)],
+        ends: ExpectedEnd::With(Stop::Length), kept: Kept::Incomplete, requests: 1 },
     Case { name: "the limit of tokens inside the input of a call", replies: |t| {
-            let says = Says { is_cut_short: true, ..Says::text("Let me see.") };
-            vec![says.and_call("c1", "load", r#"{"host": "we"#).streamed(t)]
-        }, ends: Ends::With(Stop::Length), kept: Kept::Incomplete, requests: 1 },
-    Case { name: "a call whose input is no JSON", replies: |t| vec![Says::call("c1", "load", r#"{"host": web}"#).streamed(t), ok(t)],
+            let reply = ScriptedReply { is_cut_short: true, ..ScriptedReply::text("Let me see.") };
+            vec![reply.and_call("c1", "load", r#"{"host": "we"#).streamed(t)]
+        }, ends: ExpectedEnd::With(Stop::Length), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "a call whose input is not JSON", replies: |t| vec![ScriptedReply::call("c1", "load", r#"{"host": web}"#).streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "a call whose input is a list", replies: |t| vec![Says::call("c1", "load", "[1]").streamed(t), ok(t)],
+    Case { name: "a call whose input is a list", replies: |t| vec![ScriptedReply::call("c1", "load", "[1]").streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "a call without an input", replies: |t| vec![Says::call("c1", "load", "").streamed(t), ok(t)],
+    Case { name: "a call without an input", replies: |t| vec![ScriptedReply::call("c1", "load", "").streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "a call of an unknown tool", replies: |t| vec![Says::call("c1", "fly", "{}").streamed(t), ok(t)],
+    Case { name: "a call of an unknown tool", replies: |t| vec![ScriptedReply::call("c1", "fly", "{}").streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "parallel calls", replies: |t| {
-            let says = Says::text("Both.").and_call("c1", "load", r#"{"host":"a"}"#);
-            vec![says.and_call("c2", "load", r#"{"host":"b"}"#).streamed(t), ok(t)]
+            let reply = ScriptedReply::text("Both.").and_call("c1", "load", r#"{"host":"a"}"#);
+            vec![reply.and_call("c2", "load", r#"{"host":"b"}"#).streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "parallel calls of one id", replies: |t| {
-            let says = Says::call("c", "load", r#"{"host":"a"}"#);
-            vec![says.and_call("c", "load", r#"{"host":"b"}"#).streamed(t), ok(t)]
+            let reply = ScriptedReply::call("c", "load", r#"{"host":"a"}"#);
+            vec![reply.and_call("c", "load", r#"{"host":"b"}"#).streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "a tool that panics", replies: |t| vec![Says::call("c1", "load", r#"{"host":"panic"}"#).streamed(t), ok(t)],
+    Case { name: "a tool that panics", replies: |t| vec![ScriptedReply::call("c1", "load", r#"{"host":"panic"}"#).streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "thinking", replies: |t| {
-            let says = Says { thinking: "Hm.", signature: "c2ln", ..Says::text("") };
-            vec![says.and_call("c1", "load", "{}").streamed(t), ok(t)]
+            let reply = ScriptedReply { thinking: "Hm.", signature: "c2ln", ..ScriptedReply::text("") };
+            vec![reply.and_call("c1", "load", "{}").streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "cut inside thinking", replies: |t| {
-            let says = Says { thinking: LONG, signature: "c2ln", ..Says::text("so") };
-            let events = says.events(t);
+            let reply = ScriptedReply { thinking: LONG, signature: "c2ln", ..ScriptedReply::text("so") };
+            let events = reply.events(t);
             vec![Reply::stream(&events).cut_at(events.len() / 3)]
-        }, ends: Ends::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
+        }, ends: ExpectedEnd::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
     Case { name: "cut after a call, before its results", replies: |t| {
-            vec![Says::call("c1", "load", "{}").streamed(t), Reply::json(400, "{}")]
-        }, ends: Ends::Failing(|f| matches!(f, Failure::Refused { .. })), kept: Kept::Whole, requests: 2 },
+            vec![ScriptedReply::call("c1", "load", "{}").streamed(t), Reply::json(400, "{}")]
+        }, ends: ExpectedEnd::Failing(|f| matches!(f, Failure::Refused { .. })), kept: Kept::Whole, requests: 2 },
     Case { name: "429 until a time", replies: |t| {
             let then = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(1));
             vec![Reply::json(429, "{}").header("retry-after", &then), ok(t)]
@@ -301,20 +301,20 @@ const CASES: &[Case] = &[
     Case { name: "408, then 500, then an answer", replies: |t| vec![Reply::json(408, "{}"), Reply::json(500, "{}"), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 3 },
     Case { name: "404", replies: |_| vec![Reply::page(404, "<html>no such page</html>")],
-        ends: Ends::Failing(|f| matches!(f, Failure::Refused { status: 404, .. })), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(|f| matches!(f, Failure::Refused { status: 404, .. })), kept: Kept::None, requests: 1 },
     Case { name: "a redirect", replies: |_| vec![Reply::json(307, "").header("location", "http://127.0.0.1:1/v1")],
-        ends: Ends::Failing(|f| matches!(f, Failure::Refused { status: 307, .. })), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(|f| matches!(f, Failure::Refused { status: 307, .. })), kept: Kept::None, requests: 1 },
     Case { name: "200 with a page", replies: |_| vec![Reply::page(200, "<html>log in first</html>")],
-        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(is_malformed), kept: Kept::None, requests: 1 },
     Case { name: "200 with nothing", replies: |_| vec![Reply::json(200, "")],
-        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+        ends: ExpectedEnd::Failing(is_malformed), kept: Kept::None, requests: 1 },
     Case { name: "an answer with an unrequested content encoding", replies: |t| {
             vec![Reply::stream(long(t)).header("content-encoding", "gzip")]
-        }, ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
-    Case { name: "more bytes than were announced", replies: |t| vec![Says::text(LONG).whole(t).claiming(40)],
-        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+        }, ends: ExpectedEnd::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "more bytes than were announced", replies: |t| vec![ScriptedReply::text(LONG).whole(t).claiming(40)],
+        ends: ExpectedEnd::Failing(is_malformed), kept: Kept::None, requests: 1 },
     Case { name: "fewer bytes than were announced", replies: |t| {
-            vec![Says::text(LONG).whole(t).claiming(1 << 20).cut_at(usize::MAX), ok(t)]
+            vec![ScriptedReply::text(LONG).whole(t).claiming(1 << 20).cut_at(usize::MAX), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "an answer that ends with its connection", replies: |t| vec![Reply::stream(long(t)).until_close()],
         ends: DONE, kept: Kept::Whole, requests: 1 },
@@ -339,40 +339,40 @@ const CASES: &[Case] = &[
     Case { name: "a line of two megabytes", replies: |t| {
             vec![Reply::stream(with_event(t, &format!(": {}\n\n", "x".repeat(2 << 20))))]
         }, ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "an answer of two megabytes", replies: |t| vec![Says::text("é".repeat(1 << 20)).whole(t)],
+    Case { name: "an answer of two megabytes", replies: |t| vec![ScriptedReply::text("é".repeat(1 << 20)).whole(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "an answer in slow pieces", replies: |t| {
-            let events = Says::text("Slow, but steady.").events(t);
+            let events = ScriptedReply::text("Slow, but steady.").events(t);
             let piece = events.len() / 8;
             vec![Reply::stream(events).in_pieces(piece).pausing(Duration::from_millis(250))]
         }, ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "only keep-alive comments", replies: |_| {
             let comments = Reply::stream(": keep-alive\n\n".repeat(60));
             vec![comments.in_pieces(14).pausing(Duration::from_millis(100)); 3]
-        }, ends: Ends::Failing(is_timeout), kept: Kept::None, requests: 3 },
+        }, ends: ExpectedEnd::Failing(is_timeout), kept: Kept::None, requests: 3 },
     Case { name: "half of a surrogate pair", replies: |t| vec![Reply::stream(with_event(t, half_a_character(t)))],
         ends: DONE, kept: Kept::Whole, requests: 1 },
-    Case { name: "control characters", replies: |t| vec![Says::text("a\0b\u{1b}[31m\u{202e}\u{feff}c").streamed(t)],
+    Case { name: "control characters", replies: |t| vec![ScriptedReply::text("a\0b\u{1b}[31m\u{202e}\u{feff}c").streamed(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
     Case { name: "a refusal", replies: |t| vec![refusal(t)],
-        ends: Ends::With(Stop::Refused), kept: Kept::Whole, requests: 1 },
-    Case { name: "a call without an id", replies: |t| vec![Says::call("", "load", "{}").streamed(t), ok(t)],
+        ends: ExpectedEnd::With(Stop::Refused), kept: Kept::Whole, requests: 1 },
+    Case { name: "a call without an id", replies: |t| vec![ScriptedReply::call("", "load", "{}").streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
-    Case { name: "a call without a name", replies: |t| vec![Says::call("c1", "", "{}").streamed(t), ok(t)],
+    Case { name: "a call without a name", replies: |t| vec![ScriptedReply::call("c1", "", "{}").streamed(t), ok(t)],
         ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "one id for two calls, one after the other", replies: |t| {
-            let says = Says::call("c1", "load", "{}");
-            vec![says.streamed(t), says.streamed(t), ok(t)]
+            let reply = ScriptedReply::call("c1", "load", "{}");
+            vec![reply.streamed(t), reply.streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 3 },
     Case { name: "an id that no provider accepts", replies: |t| {
-            vec![Says::call(&"é ".repeat(100), "load", "{}").streamed(t), ok(t)]
+            vec![ScriptedReply::call(&"é ".repeat(100), "load", "{}").streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "a call with deeply nested input", replies: |t| {
             let deep = format!("{}{}", "{\"a\":".repeat(200), "1".to_owned() + &"}".repeat(200));
-            vec![Says::call("c1", "load", &deep).streamed(t), ok(t)]
+            vec![ScriptedReply::call("c1", "load", &deep).streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
     Case { name: "numbers out of range in the input of a call", replies: |t| {
-            vec![Says::call("c1", "load", r#"{"host":1e400,"n":123456789012345678901234567890,"n":-0}"#).streamed(t), ok(t)]
+            vec![ScriptedReply::call("c1", "load", r#"{"host":1e400,"n":123456789012345678901234567890,"n":-0}"#).streamed(t), ok(t)]
         }, ends: DONE, kept: Kept::Whole, requests: 2 },
 ];
 
@@ -380,19 +380,19 @@ const CASES: &[Case] = &[
 async fn after_every_fault_the_next_message_is_answered() {
     let all = TARGETS.into_iter().flat_map(|target| CASES.iter().map(move |case| (target, case)));
     // A few at a time, so that a busy machine does not cause timeouts.
-    let played = futures_util::stream::iter(all)
-        .map(|(target, case)| tokio::spawn(play(target, case)))
+    let results = futures_util::stream::iter(all)
+        .map(|(target, case)| tokio::spawn(run_case(target, case)))
         .buffer_unordered(12)
         .collect::<Vec<_>>()
         .await;
-    let failed = played.into_iter().filter(Result::is_err).count();
+    let failed = results.into_iter().filter(Result::is_err).count();
     assert_eq!(failed, 0, "of {} cases", TARGETS.len() * CASES.len());
 }
 
-async fn play(target: Target, case: &'static Case) {
+async fn run_case(target: Target, case: &'static Case) {
     let name = format!("{target}: {}", case.name);
     let mut replies = (case.replies)(target);
-    replies.push(Says::text("Here I am.").streamed(target));
+    replies.push(ScriptedReply::text("Here I am.").streamed(target));
     let server = ModelServer::playing(replies);
     let conversation = conversation().await;
     let agent = Agent::new(conversation.clone(), model(target, &server)).tool(Load);
@@ -402,7 +402,7 @@ async fn play(target: Target, case: &'static Case) {
         .unwrap();
 
     let ended = agent.run(&CancelToken::new()).await;
-    ends_as_expected(&name, case, &ended);
+    check_end(&name, case, &ended);
     // In the Responses API an incomplete reasoning item cannot be sent back.
     let kept = match case.name {
         "cut inside thinking" if target == Target::OpenAiResponses => Kept::None,
@@ -420,7 +420,7 @@ async fn play(target: Target, case: &'static Case) {
         check(target, &received.body);
     }
 
-    // The next message is answered, and everything acknowledged is still there.
+    // The next message is answered, and all earlier messages are still in the view.
     let before = conversation.messages().await.unwrap();
     let run = agent.send(Message::user("And now?")).await;
     let run = run.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -429,13 +429,13 @@ async fn play(target: Target, case: &'static Case) {
     assert_eq!(after[..before.len()], before[..], "{name}");
     let received = server.received();
     check(target, &received[case.requests].body);
-    every_call_can_be_shown(&name, &agent, &received).await;
+    check_requests_of_calls(&name, &agent, &received).await;
 }
 
-fn ends_as_expected(name: &str, case: &Case, ended: &Result<Run, Error>) {
+fn check_end(name: &str, case: &Case, ended: &Result<Run, Error>) {
     match (&case.ends, ended) {
-        (Ends::With(stop), Ok(run)) => assert_eq!(run.stop, *stop, "{name}"),
-        (Ends::Failing(is), Err(Error::Call(error))) if is(&error.failure) => {}
+        (ExpectedEnd::With(stop), Ok(run)) => assert_eq!(run.stop, *stop, "{name}"),
+        (ExpectedEnd::Failing(is), Err(Error::Call(error))) if is(&error.failure) => {}
         (_, other) => panic!("{name}: {other:?}"),
     }
 }
@@ -447,7 +447,7 @@ async fn answers(agent: &Agent) -> Vec<Message> {
 }
 
 /// The request of each call can be rendered again and equals the bytes that the server received.
-async fn every_call_can_be_shown(name: &str, agent: &Agent, received: &[Received]) {
+async fn check_requests_of_calls(name: &str, agent: &Agent, received: &[Received]) {
     let calls = agent.calls().await.unwrap();
     let mut at = 0;
     for (number, call) in calls.iter().enumerate() {
@@ -469,7 +469,7 @@ async fn every_call_can_be_shown(name: &str, agent: &Agent, received: &[Received
 }
 
 #[tokio::test]
-async fn retry_after_is_respected_and_kept_in_the_manifest() {
+async fn retry_after_is_respected_and_stored_in_the_manifest() {
     let limited =
         Reply::json(429, r#"{"error":{"message":"slowly"}}"#).header("retry-after", "0.3");
     let server = ModelServer::playing([limited, ok(Target::Anthropic)]);

@@ -1,15 +1,17 @@
 //! Manifests of calls, totals, and the calibration of token counts.
 
-use recto::{LogIndex, Message, Recto, Rollback, Settings, Undo, Version};
-use recto_agent::{Agent, ConversationExt as _, Error, Event, Stop, Target, Totals};
+use recto::{LogIndex, Message, Position, Recto, Replace, Rollback, Settings, Undo, Version};
+use recto_agent::{
+    Agent, ConversationExt as _, Endpoint, Error, Event, HttpModel, Stop, Target, Totals,
+};
 use testserver::{ModelServer, Reply};
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::tools::Load;
-use crate::{TARGETS, agent, model};
+use crate::{TARGETS, agent, conversation, model};
 
-fn says(text: &str, input: u64, output: u64) -> Says {
-    Says { usage: Some((input, 0, output)), ..Says::text(text) }
+fn text_reply(text: &str, input: u64, output: u64) -> ScriptedReply {
+    ScriptedReply { usage: Some((input, 0, output)), ..ScriptedReply::text(text) }
 }
 
 #[tokio::test]
@@ -19,10 +21,11 @@ async fn a_reopened_store_has_the_manifests_of_all_calls() {
     for target in TARGETS {
         let name = target.name();
         let server = ModelServer::playing([
-            Says::call("c1", "load", r#"{"host":"a"}"#).streamed(target),
-            Says { thinking: "Hm.", signature: "c2ln", ..Says::text("Idle.") }.streamed(target),
+            ScriptedReply::call("c1", "load", r#"{"host":"a"}"#).streamed(target),
+            ScriptedReply { thinking: "Hm.", signature: "c2ln", ..ScriptedReply::text("Idle.") }
+                .streamed(target),
             Reply::json(400, "{}"),
-            Says::text("Yes.").streamed(target),
+            ScriptedReply::text("Yes.").streamed(target),
         ]);
         let model = || model(target, &server);
         let recto = Recto::open(&address).await.unwrap();
@@ -76,7 +79,7 @@ async fn the_manifest_of_a_failed_call_is_in_the_log_but_in_no_view() {
 
 #[tokio::test]
 async fn the_request_of_a_call_is_not_reproducible_after_a_message_was_erased() {
-    let server = ModelServer::playing([Says::text("Noted.").streamed(Target::Anthropic)]);
+    let server = ModelServer::playing([ScriptedReply::text("Noted.").streamed(Target::Anthropic)]);
     let agent = agent(Target::Anthropic, &server).await;
     agent.send(Message::user("My password is hunter2.")).await.unwrap();
     agent.request_of_call(1).await.unwrap();
@@ -89,13 +92,13 @@ async fn the_request_of_a_call_is_not_reproducible_after_a_message_was_erased() 
 async fn a_rollback_changes_cumulative_totals_but_not_lifetime_totals() {
     let target = Target::OpenAiChat;
     let server = ModelServer::playing([
-        says("a", 100, 1).streamed(target),
-        says("b", 200, 2).streamed(target),
-        says("c", 400, 4).streamed(target),
+        text_reply("a", 100, 1).streamed(target),
+        text_reply("b", 200, 2).streamed(target),
+        text_reply("c", 400, 4).streamed(target),
         Reply::json(400, "{}"),
-        says("d", 800, 8).streamed(target),
-        says("", 1_600, 16).streamed(target),
-        says("e", 3_200, 32).streamed(target),
+        text_reply("d", 800, 8).streamed(target),
+        text_reply("", 1_600, 16).streamed(target),
+        text_reply("e", 3_200, 32).streamed(target),
     ]);
     let agent = agent(target, &server).await;
     let conversation = agent.conversation();
@@ -134,9 +137,9 @@ async fn costs_come_from_the_price_table() {
     let prices = recto_format::PriceTable::from_json(
         r#"{"models":[{"model":"m-","input":10,"cached":1,"output":50}]}"#,
     );
-    let says = Says { usage: Some((1_000, 400, 20)), ..Says::text("ok") };
+    let reply = ScriptedReply { usage: Some((1_000, 400, 20)), ..ScriptedReply::text("ok") };
     let target = Target::Anthropic;
-    let server = ModelServer::playing([says.streamed(target), says.streamed(target)]);
+    let server = ModelServer::playing([reply.streamed(target), reply.streamed(target)]);
     let agent = agent(target, &server).await.prices(prices.unwrap());
     agent.send(Message::user("Hi")).await.unwrap();
     agent.send(Message::user("Hi")).await.unwrap();
@@ -156,7 +159,7 @@ async fn the_calibration_is_accurate_after_a_few_reports() {
             text.split_whitespace().count() as u64
         });
         let input = texts.sum::<u64>() * 3 / 2 + 9;
-        says("so it is, as far as anybody can tell from here", input, 10).streamed(target)
+        text_reply("so it is, as far as anybody can tell from here", input, 10).streamed(target)
     });
     let expected = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let events = expected.clone();
@@ -172,11 +175,12 @@ async fn the_calibration_is_accurate_after_a_few_reports() {
     let known = agent.calibration().await.unwrap();
     assert_eq!(known.reports, 12);
     assert!(known.error.unwrap() < 0.02, "{known:?}");
-    let off = |&(expected, reported): &(u64, u64)| (expected as f64 / reported as f64 - 1.0).abs();
+    let relative_error =
+        |&(expected, reported): &(u64, u64)| (expected as f64 / reported as f64 - 1.0).abs();
     let expected = expected.lock().unwrap().clone();
-    assert!(off(&expected[0]) > 0.2, "{expected:?}");
-    assert!(expected[3..].iter().all(|pair| off(pair) < 0.03), "{expected:?}");
-    // Another agent learns it from the manifests.
+    assert!(relative_error(&expected[0]) > 0.2, "{expected:?}");
+    assert!(expected[3..].iter().all(|pair| relative_error(pair) < 0.03), "{expected:?}");
+    // Another agent computes the same factor from the manifests.
     let other = Agent::new(agent.conversation().clone(), model(target, &server));
     let factor = other.calibration().await.unwrap().factor;
     assert!((factor - known.factor).abs() < 0.01, "{factor} {known:?}");
@@ -192,26 +196,26 @@ async fn concurrent_agents_number_their_calls_without_gaps() {
         turn += 1;
         match turn % 5 {
             0 => Reply::json(400, "{}"),
-            1 => says("", 1, 1).streamed(target),
-            _ => says("ok", 1, 1).streamed(target),
+            1 => text_reply("", 1, 1).streamed(target),
+            _ => text_reply("ok", 1, 1).streamed(target),
         }
     });
     Recto::open(&address).await.unwrap().create("conversation", Settings::default()).await.unwrap();
-    let mut racing = Vec::new();
+    let mut tasks = Vec::new();
     for agent in 0..4 {
         // Each agent opens the store itself, like a separate process.
         let recto = Recto::open(&address).await.unwrap();
         let conversation = recto.conversation("conversation").await.unwrap();
         let agent = (agent, Agent::new(conversation, model(target, &server)));
-        racing.push(tokio::spawn(async move {
+        tasks.push(tokio::spawn(async move {
             for turn in 0..10 {
                 let question = format!("question {turn} of {}", agent.0);
                 let _ = agent.1.send(Message::user(&question)).await;
             }
         }));
     }
-    for agent in racing {
-        agent.await.unwrap();
+    for task in tasks {
+        task.await.unwrap();
     }
     let recto = Recto::open(&address).await.unwrap();
     let agent =
@@ -233,9 +237,10 @@ async fn concurrent_agents_number_their_calls_without_gaps() {
 async fn a_message_appended_from_a_child_is_not_a_call_of_the_parent() {
     let target = Target::Anthropic;
     let server = ModelServer::playing([
-        says("one", 10, 1).streamed(target),
-        Says { thinking: "Hm.", signature: "c2ln", ..says("two", 20, 2) }.streamed(target),
-        says("three", 40, 4).streamed(target),
+        text_reply("one", 10, 1).streamed(target),
+        ScriptedReply { thinking: "Hm.", signature: "c2ln", ..text_reply("two", 20, 2) }
+            .streamed(target),
+        text_reply("three", 40, 4).streamed(target),
     ]);
     let parent = agent(target, &server).await;
     parent.send(Message::user("1")).await.unwrap();
@@ -280,5 +285,31 @@ async fn operations_of_a_workflow_may_have_any_form() {
         let operation = recto::Request::from_json(operation).unwrap();
         parent.append_from_child(&child, operation).await.unwrap();
         assert_eq!(parent.messages().await.unwrap().len(), messages);
+    }
+}
+
+#[tokio::test]
+async fn thinking_that_an_edit_made_invalid_is_not_sent() {
+    let target = Target::Anthropic;
+    let server = ModelServer::playing([1, 2].map(|_| ScriptedReply::text("ok").streamed(target)));
+    let endpoint = Endpoint::new(format!("{}/v1", server.url()), "claude-fable-5-1").key("k");
+    let agent = Agent::new(conversation().await, HttpModel::new(target, endpoint).unwrap());
+    let answer = serde_json::json!({ "role": "assistant",
+        "content": [{ "type": "thinking", "text": "Hm.", "signature": "c2ln" },
+            { "type": "text", "text": "Yes." }],
+        "metadata": { "source": { "provider": "anthropic", "model": "claude-fable-5-1" } } });
+    let answer = Message::from_json(&answer.to_string()).unwrap();
+    agent.conversation().append([Message::user("Is a idle?"), answer]).await.unwrap();
+    agent.send(Message::user("Sure?")).await.unwrap();
+    let replaced = Replace { index: Position(0), message: Message::user("Is b idle?") };
+    agent.conversation().apply(replaced).await.unwrap();
+    agent.send(Message::user("Sure, now?")).await.unwrap();
+    let received = server.received();
+    let sent: Vec<String> =
+        received.iter().map(|it| String::from_utf8_lossy(&it.body).into_owned()).collect();
+    assert!(sent[0].contains("c2ln"), "{}", sent[0]);
+    assert!(sent[1].contains("Is b idle?") && !sent[1].contains("c2ln"), "{}", sent[1]);
+    for (number, sent) in (1..).zip(&sent) {
+        assert_eq!(agent.request_of_call(number).await.unwrap(), *sent);
     }
 }

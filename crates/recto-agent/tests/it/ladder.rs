@@ -11,7 +11,7 @@ use recto_agent::{
 use testserver::{ModelServer, Received};
 
 use crate::budget::{budget, fill, plain, tokens};
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::{EventLog, TARGETS, agent, check, conversation, model};
 
 const TARGET: Target = Target::OpenAiChat;
@@ -54,11 +54,14 @@ async fn a_long_tool_loop_keeps_its_question_and_its_newest_exchange() {
                 if is_summary(received) {
                     return plain("All hosts so far are horses.").streamed(target);
                 }
-                let says = match asked.fetch_add(1, Ordering::SeqCst) {
+                let reply = match asked.fetch_add(1, Ordering::SeqCst) {
                     CALLS => plain("None."),
-                    n => Says { usage: None, ..Says::call(&format!("c{n:02}"), "report", "{}") },
+                    n => ScriptedReply {
+                        usage: None,
+                        ..ScriptedReply::call(&format!("c{n:02}"), "report", "{}")
+                    },
                 };
-                says.streamed(target)
+                reply.streamed(target)
             });
             let agent = agent(target, &server).await.tool(Report);
             let agent = agent.budget(budget(LIMIT, 1_200, 800, ladder));
@@ -285,7 +288,7 @@ async fn the_error_about_the_floor_uses_provider_tokens_like_the_limit() {
     // The provider counts three times as many tokens.
     let server = ModelServer::answering(|received: &Received| {
         let usage = Some((3 * tokens(&received.body), 0, 5));
-        Says { usage, ..plain("Fine.") }.streamed(TARGET)
+        ScriptedReply { usage, ..plain("Fine.") }.streamed(TARGET)
     });
     let agent = agent(TARGET, &server).await;
     let agent = agent.budget(budget(300, 250, 200, &[Strategy::KeepSystemAndRecent]));
@@ -336,14 +339,17 @@ async fn the_budget_limits_the_output_of_the_history_tools() {
             if is_summary(received) {
                 return plain("They talked.").streamed(TARGET);
             }
-            let call = |id| Says { usage: None, ..Says::call(id, "recto_expand", everything) };
-            let says = match asked.fetch_add(1, Ordering::SeqCst) {
+            let call = |id| ScriptedReply {
+                usage: None,
+                ..ScriptedReply::call(id, "recto_expand", everything)
+            };
+            let reply = match asked.fetch_add(1, Ordering::SeqCst) {
                 0 => call("c1"),
                 1 => call("c2").and_call("c3", "recto_expand", everything),
                 2 => call("c4").and_call("c5", "recto_search", r#"{"text":"why"}"#),
                 _ => plain("Fine."),
             };
-            says.streamed(TARGET)
+            reply.streamed(TARGET)
         });
         let agent = agent(TARGET, &server).await.history_tools();
         let conversation = agent.conversation();

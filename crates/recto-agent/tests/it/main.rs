@@ -2,6 +2,7 @@
 
 mod behind;
 mod budget;
+mod certificates;
 mod chaos;
 mod clients;
 mod faults;

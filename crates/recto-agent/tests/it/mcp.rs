@@ -9,7 +9,7 @@ use recto_agent::{
 use serde_json::{Value, json};
 use testserver::{ModelServer, Reply};
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::{TARGETS, agent, check, example};
 
 fn server(kind: &str) -> McpServer {
@@ -235,8 +235,8 @@ async fn a_model_calls_tools_of_a_server_and_a_crash_is_a_result() {
     for target in TARGETS {
         for (kind, said) in [("plain", "web-1"), ("dies", "exit status: 9")] {
             let model = ModelServer::playing([
-                Says::call("c1", "s__echo", r#"{"host":"web-1"}"#).streamed(target),
-                Says::text("I see.").streamed(target),
+                ScriptedReply::call("c1", "s__echo", r#"{"host":"web-1"}"#).streamed(target),
+                ScriptedReply::text("I see.").streamed(target),
             ]);
             let agent = agent(target, &model).await.tools(tools(kind).await);
             let run = agent.send(Message::user("Echo.")).await.unwrap();

@@ -13,7 +13,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::tools::Load;
 use crate::{TARGETS, conversation, model};
 
@@ -59,7 +59,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
     }
 }
 
-/// Runs an agent with a collector. The tests use one thread, so the collector sees all of the run.
+/// Runs an agent with a collector. The tests use one thread, so the collector receives all events of the run.
 async fn collect(agent: &Agent, text: &str) -> (Result<(), Error>, String) {
     let collector = Collector::default();
     let subscriber = tracing_subscriber::registry().with(collector.clone());
@@ -81,11 +81,11 @@ async fn spans_have_numbers_and_names_but_no_content_and_no_keys() {
         let error = r#"{"error":{"message":"Bearer sk-very-secret asked about marmalade"}}"#;
         let server = ModelServer::playing([
             Reply::json(500, error),
-            Says::call("c1", "load", r#"{"host":"orchid"}"#)
+            ScriptedReply::call("c1", "load", r#"{"host":"orchid"}"#)
                 .and_call("c2", "tulip", "{}")
                 .and_call("c3", "load", r#"{"host":"panic orchid"}"#)
                 .streamed(target),
-            Says::text("The word is velvet.").streamed(target),
+            ScriptedReply::text("The word is velvet.").streamed(target),
         ]);
         let agent = Agent::new(conversation().await, model(target, &server)).tool(Load);
         let (run, text) = collect(&agent, "Is marmalade busy?").await;
@@ -121,7 +121,8 @@ async fn the_span_of_a_summary_has_its_call_number_and_no_content_of_failures() 
     let target = Target::OpenAiChat;
     let refusal = r#"{"error":{"message":"marmalade is not allowed, sk-very-secret"}}"#;
     let server = ModelServer::playing([
-        Says { usage: None, ..Says::text("They spoke of velvet.") }.streamed(target),
+        ScriptedReply { usage: None, ..ScriptedReply::text("They spoke of velvet.") }
+            .streamed(target),
         Reply::json(400, refusal),
     ]);
     let budget = Budget {

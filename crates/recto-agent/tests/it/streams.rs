@@ -6,7 +6,7 @@ use testserver::Reply;
 
 /// The reply of a model in a test.
 #[derive(Clone, Default)]
-pub(crate) struct Says {
+pub(crate) struct ScriptedReply {
     pub(crate) thinking: &'static str,
     pub(crate) signature: &'static str,
     pub(crate) text: String,
@@ -17,16 +17,17 @@ pub(crate) struct Says {
     pub(crate) is_cut_short: bool,
 }
 
-impl Says {
-    pub(crate) fn text(text: impl Into<String>) -> Says {
-        Says { text: text.into(), usage: Some((100, 0, 10)), ..Says::default() }
+impl ScriptedReply {
+    pub(crate) fn text(text: impl Into<String>) -> ScriptedReply {
+        ScriptedReply { text: text.into(), usage: Some((100, 0, 10)), ..ScriptedReply::default() }
     }
 
-    pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Says {
-        Says { text: String::new(), ..Says::text("") }.and_call(id, name, arguments)
+    pub(crate) fn call(id: &str, name: &str, arguments: &str) -> ScriptedReply {
+        ScriptedReply { text: String::new(), ..ScriptedReply::text("") }
+            .and_call(id, name, arguments)
     }
 
-    pub(crate) fn and_call(mut self, id: &str, name: &str, arguments: &str) -> Says {
+    pub(crate) fn and_call(mut self, id: &str, name: &str, arguments: &str) -> ScriptedReply {
         self.calls.push((id.into(), name.into(), arguments.into()));
         self
     }
@@ -70,17 +71,17 @@ impl Says {
             out.push_str(&format!("data: {chunk}\n\n"));
         };
         chunk(json!({"role": "assistant", "content": ""}), None);
-        for piece in Says::pieces(self.thinking) {
+        for piece in ScriptedReply::pieces(self.thinking) {
             chunk(json!({"reasoning_content": piece}), None);
         }
-        for piece in Says::pieces(&self.text) {
+        for piece in ScriptedReply::pieces(&self.text) {
             chunk(json!({"content": piece}), None);
         }
         for (index, (id, name, arguments)) in self.calls.iter().enumerate() {
             let function = json!({"name": name, "arguments": ""});
             let start = json!({"index": index, "id": id, "type": "function", "function": function});
             chunk(json!({"tool_calls": [start]}), None);
-            for piece in Says::pieces(arguments) {
+            for piece in ScriptedReply::pieces(arguments) {
                 let piece = json!({"index": index, "function": {"arguments": piece}});
                 chunk(json!({"tool_calls": [piece]}), None);
             }
@@ -199,7 +200,7 @@ impl Says {
             let text = block[key].as_str().unwrap();
             let empty = json!({"type": block["type"], key: ""});
             event(json!({"type": "content_block_start", "index": index, "content_block": empty}));
-            for piece in Says::pieces(text) {
+            for piece in ScriptedReply::pieces(text) {
                 let delta = json!({"type": kind, key: piece});
                 event(json!({"type": "content_block_delta", "index": index, "delta": delta}));
             }
@@ -213,7 +214,7 @@ impl Says {
         for (id, name, arguments) in &self.calls {
             let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
             event(json!({"type": "content_block_start", "index": index, "content_block": block}));
-            for piece in Says::pieces(arguments) {
+            for piece in ScriptedReply::pieces(arguments) {
                 let delta = json!({"type": "input_json_delta", "partial_json": piece});
                 event(json!({"type": "content_block_delta", "index": index, "delta": delta}));
             }
@@ -289,7 +290,7 @@ impl Says {
             event(
                 json!({"type": "response.output_item.added", "output_index": index, "item": added}),
             );
-            for piece in Says::pieces(&text) {
+            for piece in ScriptedReply::pieces(&text) {
                 event(json!({"type": kind, "output_index": index, "delta": piece}));
             }
             event(

@@ -5,12 +5,12 @@ use recto_agent::{Budget, Error, Stop, Strategy, Target};
 use testserver::ModelServer;
 
 use crate::agent;
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 
 #[tokio::test]
 async fn a_message_that_cannot_be_sent_is_removed_from_the_view() {
     let target = Target::OpenAiChat;
-    let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
+    let server = ModelServer::answering(move |_| ScriptedReply::text("Fine.").streamed(target));
     for strategies in [vec![], vec![Strategy::KeepSystemAndRecent]] {
         let threshold = (!strategies.is_empty()).then_some(250);
         let budget =

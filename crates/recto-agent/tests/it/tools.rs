@@ -11,7 +11,7 @@ use recto_agent::{
 };
 use testserver::ModelServer;
 
-use crate::streams::Says;
+use crate::streams::ScriptedReply;
 use crate::{TARGETS, agent, check};
 
 /// A tool that returns the load of a host. It panics if the host is named `panic`.
@@ -59,13 +59,15 @@ async fn parallel_calls_run_at_the_same_time_under_their_own_names() {
         let server = ModelServer::answering(move |received| {
             let body = String::from_utf8_lossy(&received.body);
             if body.contains("call_2") {
-                return Says::text("Done.").streamed(target);
+                return ScriptedReply::text("Done.").streamed(target);
             }
             let request: serde_json::Value = serde_json::from_str(&body).unwrap();
             let tool = &request["tools"][0];
             let name = tool["name"].as_str().or(tool["function"]["name"].as_str()).unwrap();
             assert_ne!(name, "my tool");
-            Says::call("call_1", name, "{}").and_call("call_2", name, "{}").streamed(target)
+            ScriptedReply::call("call_1", name, "{}")
+                .and_call("call_2", name, "{}")
+                .streamed(target)
         });
         let count = Arc::new(AtomicUsize::new(0));
         let agent = agent(target, &server).await.tool(Together(count, 2));
@@ -89,8 +91,8 @@ async fn parallel_calls_run_at_the_same_time_under_their_own_names() {
 #[tokio::test]
 async fn cancelled_tools_have_results() {
     let server = ModelServer::playing([
-        Says::call("c1", "my_tool", "{}").streamed(Target::OpenAiChat),
-        Says::text("As you like.").streamed(Target::OpenAiChat),
+        ScriptedReply::call("c1", "my_tool", "{}").streamed(Target::OpenAiChat),
+        ScriptedReply::text("As you like.").streamed(Target::OpenAiChat),
     ]);
     struct Forever;
     impl RunTool for Forever {
@@ -124,8 +126,8 @@ async fn a_program_is_a_tool() {
         r#"{"name":"count","description":"Counts.","parameters":{"type":"object"}}"#,
     );
     let server = ModelServer::playing([
-        Says::call("c1", "count", r#"{"a": "four"}"#).streamed(Target::Anthropic),
-        Says::text("13 bytes.").streamed(Target::Anthropic),
+        ScriptedReply::call("c1", "count", r#"{"a": "four"}"#).streamed(Target::Anthropic),
+        ScriptedReply::text("13 bytes.").streamed(Target::Anthropic),
     ]);
     let program = CommandTool::new(tool.unwrap(), "wc").arguments(["-c"]);
     let agent = agent(Target::Anthropic, &server).await.tool(program);
@@ -139,7 +141,7 @@ async fn a_model_that_calls_tools_without_end_is_stopped() {
     let mut number = 0;
     let server = ModelServer::answering(move |_| {
         number += 1;
-        Says::call(&format!("c{number}"), "load", "{}").streamed(Target::OpenAiResponses)
+        ScriptedReply::call(&format!("c{number}"), "load", "{}").streamed(Target::OpenAiResponses)
     });
     let agent = agent(Target::OpenAiResponses, &server).await.tool(Load).max_turns(7);
     let run = agent.send(Message::user("Go.")).await.unwrap();
@@ -151,10 +153,11 @@ async fn a_model_that_calls_tools_without_end_is_stopped() {
 #[tokio::test]
 async fn items_after_reasoning_are_sent_back_unchanged() {
     let target = Target::OpenAiResponses;
-    let thought = Says { thinking: "Hm.", signature: "c2ln", ..Says::text("I look.") };
+    let thought =
+        ScriptedReply { thinking: "Hm.", signature: "c2ln", ..ScriptedReply::text("I look.") };
     let server = ModelServer::playing([
         thought.and_call("c1", "load", r#"{"host":"web-1"}"#).streamed(target),
-        Says::text("Idle.").streamed(target),
+        ScriptedReply::text("Idle.").streamed(target),
     ]);
     let agent = agent(target, &server).await.tool(Load);
     agent.send(Message::user("How busy is web-1?")).await.unwrap();
@@ -169,7 +172,7 @@ async fn items_after_reasoning_are_sent_back_unchanged() {
 #[tokio::test]
 async fn an_agent_without_tools_keeps_those_of_the_conversation() {
     let target = Target::OpenAiChat;
-    let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
+    let server = ModelServer::answering(move |_| ScriptedReply::text("Fine.").streamed(target));
     let with_tools = agent(target, &server).await.tool(Load);
     with_tools.send(Message::user("Hi!")).await.unwrap();
     let conversation = with_tools.conversation().clone();
@@ -207,12 +210,14 @@ async fn a_tool_that_no_provider_accepts_is_not_stored() {
 async fn a_tool_runs_only_with_an_object_as_input() {
     let inputs = [r#""{\"host\":\"a\"}""#, "[1]", "7", "null"];
     for target in TARGETS {
-        let mut says = Says::call("c", "load", "{}");
+        let mut reply = ScriptedReply::call("c", "load", "{}");
         for (number, input) in inputs.iter().enumerate() {
-            says = says.and_call(&format!("c{number}"), "load", input);
+            reply = reply.and_call(&format!("c{number}"), "load", input);
         }
-        let server =
-            ModelServer::playing([says.streamed(target), Says::text("Sorry.").streamed(target)]);
+        let server = ModelServer::playing([
+            reply.streamed(target),
+            ScriptedReply::text("Sorry.").streamed(target),
+        ]);
         let events = crate::EventLog::default();
         let agent = events.attach(agent(target, &server).await.tool(Load));
         agent.send(Message::user("Go.")).await.unwrap();
@@ -240,10 +245,12 @@ async fn the_number_of_concurrent_calls_is_limited() {
         }
     }
     let target = Target::OpenAiChat;
-    let says =
-        (0..40).fold(Says::text(""), |says, n| says.and_call(&format!("c{n}"), "busy", "{}"));
-    let server =
-        ModelServer::playing([says.streamed(target), Says::text("Done.").streamed(target)]);
+    let reply = (0..40)
+        .fold(ScriptedReply::text(""), |reply, n| reply.and_call(&format!("c{n}"), "busy", "{}"));
+    let server = ModelServer::playing([
+        reply.streamed(target),
+        ScriptedReply::text("Done.").streamed(target),
+    ]);
     let most = Arc::new(AtomicUsize::new(0));
     let agent = agent(target, &server).await.tool(Busy(Arc::default(), most.clone()));
     assert_eq!(agent.send(Message::user("Go.")).await.unwrap().stop, Stop::Done);
@@ -263,7 +270,7 @@ fn tool_names(body: &[u8]) -> Vec<String> {
 #[tokio::test]
 async fn a_provider_receives_the_tools_without_their_description_after_every_rollback() {
     for target in TARGETS {
-        let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
+        let server = ModelServer::answering(move |_| ScriptedReply::text("Fine.").streamed(target));
         let agent = agent(target, &server).await.tool(Load);
         let conversation = agent.conversation();
         let stale = || vec![Tool::new("disk", "How full a disk is.")];
@@ -322,7 +329,7 @@ async fn a_provider_receives_the_tools_without_their_description_after_every_rol
 #[tokio::test]
 async fn the_agent_sets_its_tools_again_after_undo_and_redo() {
     let target = Target::OpenAiChat;
-    let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
+    let server = ModelServer::answering(move |_| ScriptedReply::text("Fine.").streamed(target));
     let agent = agent(target, &server).await.tool(Load);
     let conversation = agent.conversation();
     agent.send(Message::user("1")).await.unwrap();
@@ -341,7 +348,7 @@ async fn the_agent_sets_its_tools_again_after_undo_and_redo() {
 async fn a_tool_description_is_not_in_the_budget_and_no_strategy_hides_it() {
     let target = Target::Anthropic;
     let server = ModelServer::answering(move |_| {
-        Says { usage: None, ..Says::text("Fine.") }.streamed(target)
+        ScriptedReply { usage: None, ..ScriptedReply::text("Fine.") }.streamed(target)
     });
     let agent = agent(target, &server).await.tool(Load);
     let conversation = agent.conversation();
