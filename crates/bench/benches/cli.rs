@@ -91,7 +91,7 @@ impl Bench {
         let mut command = Command::new(&self.binary);
         command.args(arguments);
         command.env("XDG_DATA_HOME", self.folder.path());
-        command.env("RECTO_STORE", format!("sqlite:{}", self.path("talks.db").display()));
+        command.env("RECTO_STORE", format!("sqlite:{}", self.path("recto.db").display()));
         command
     }
 

@@ -150,10 +150,12 @@ pub(crate) struct DestructiveArguments {
 mod tests {
     use super::*;
 
-    /// All commands, with those below others: `batch start`.
+    /// All commands and their subcommands, such as `batch start`.
     fn with_subcommands(command: &clap::Command) -> Vec<clap::Command> {
-        let own = command.get_subcommands().filter(|own| own.get_name() != "help");
-        own.flat_map(|own| std::iter::once(own.clone()).chain(with_subcommands(own))).collect()
+        let subcommands = command.get_subcommands().filter(|command| command.get_name() != "help");
+        subcommands
+            .flat_map(|command| std::iter::once(command.clone()).chain(with_subcommands(command)))
+            .collect()
     }
 
     #[test]
@@ -191,9 +193,9 @@ mod tests {
                 let name = format!("{} {}", command.get_name(), argument.get_id());
                 let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
                 let first = help.split_whitespace().next().unwrap_or_else(|| panic!("{name}"));
-                let is_other =
+                let not_allowed =
                     ["The", "A", "An", "What", "Which", "Why", "How", "So", "It", "As", "Of"];
-                assert!(!is_other.contains(&first), "{name}: {help}");
+                assert!(!not_allowed.contains(&first), "{name}: {help}");
                 if argument.is_hide_default_value_set() && !argument.get_default_values().is_empty()
                 {
                     assert!(help.contains("Default: "), "{name}: {help}");

@@ -26,7 +26,7 @@ impl PlanArguments {
     pub(crate) fn check(&self, is_dry_run: bool) -> Result<(), Failure> {
         match self.is_given() && !is_dry_run {
             true => Err(Failure::Usage(
-                "--for, --model and --prices apply to the cache plan of --dry-run; add --dry-run"
+                "--for, --model, --api-version and --prices apply to the cache plan of --dry-run; add --dry-run"
                     .to_owned(),
             )),
             false => Ok(()),
@@ -35,8 +35,9 @@ impl PlanArguments {
 
     /// Whether any of the options is given.
     pub(crate) fn is_given(&self) -> bool {
-        let ProviderArguments { target, model } = &self.provider;
-        target.is_some() || model.is_some() || self.prices.is_some()
+        let ProviderArguments { target, model, api_version } = &self.provider;
+        let is_version = api_version.is_some();
+        target.is_some() || model.is_some() || is_version || self.prices.is_some()
     }
 
     /// Compares the requests before and after an edit.
@@ -51,8 +52,8 @@ impl PlanArguments {
             Some(file) => Some(PriceTable::from_json(&context.read(file)?)?),
             None => None,
         };
-        let ProviderArguments { target, model } = self.provider.clone();
-        Ok(PlanOptions { target, model, prices }.compare(before, after, counter)?)
+        let ProviderArguments { target, model, api_version } = self.provider.clone();
+        Ok(PlanOptions { target, model, api_version, prices }.compare(before, after, counter)?)
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Environment {
     pub errors: Box<dyn Write>,
     /// Terminal size and colours of standard error.
     pub errors_info: StreamInfo,
-    /// Whether the command has the process for itself and may change settings of the whole process:
+    /// Whether the command is the only one in the process and may change settings of the whole process:
     /// `chat` then hides the memory of the process from the programs that it starts, and kills them all
     /// when it ends.
     pub owns_process: bool,

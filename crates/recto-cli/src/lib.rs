@@ -13,7 +13,7 @@
 //! - A command has one result. It is printed as JSON or as a page; both come from the same value.
 //! - Text reaches a page only through `page::Line`, which escapes it: nothing in a message, a name or
 //!   a reason can move the cursor, change colours or change the direction of writing.
-//! - The exit code tells the kind of failure: 0 success, 1 refused by a rule, 2 wrong usage,
+//! - The exit code is the kind of failure: 0 success, 1 refused by a rule, 2 wrong usage,
 //!   3 storage. A reader that closes the pipe early is not a failure.
 //!
 //! | to find | look at |
@@ -133,7 +133,7 @@ fn report_usage_error(
     arguments: &[OsString],
     environment: &mut Environment,
 ) -> u8 {
-    if !error.use_stderr() || !wants_json(arguments) {
+    if !error.use_stderr() || !has_json_option(arguments) {
         return print_clap_error(&error, colours_in(arguments), environment);
     }
     let general = General { json: true, ..General::default() };
@@ -159,7 +159,7 @@ fn escape_arguments(error: clap::Error, arguments: Vec<OsString>) -> (clap::Erro
 }
 
 /// Whether arguments that cannot be parsed contain `--json`.
-fn wants_json(arguments: &[OsString]) -> bool {
+fn has_json_option(arguments: &[OsString]) -> bool {
     arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
 }
 

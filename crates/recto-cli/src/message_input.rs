@@ -94,13 +94,13 @@ impl MessageInput {
 
 /// Parses messages: a JSON list, or one JSON object after the other.
 pub(crate) fn messages_of(text: &str) -> Result<Vec<Message>, Failure> {
-    let broken =
+    let invalid_json =
         |error: serde_json::Error| recto::EngineError::InvalidJson { reason: error.to_string() };
     let values: Vec<&RawValue> = match text.trim_start().starts_with('[') {
-        true => serde_json::from_str(text).map_err(broken)?,
+        true => serde_json::from_str(text).map_err(invalid_json)?,
         false => {
             let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-            values.collect::<Result<_, _>>().map_err(broken)?
+            values.collect::<Result<_, _>>().map_err(invalid_json)?
         }
     };
     let limit = Limits::default().messages;
@@ -109,14 +109,14 @@ pub(crate) fn messages_of(text: &str) -> Result<Vec<Message>, Failure> {
         let size = values.len();
         return Err(recto::EngineError::TooLarge { what, size, limit, field: None }.into());
     }
-    let own = |(place, value): (usize, &RawValue)| {
+    let parse = |(place, value): (usize, &RawValue)| {
         let number = place + 1;
         if let Some(format) = foreign::format_of(value.get()) {
             return Err(Failure::Foreign { number, format });
         }
         Message::from_json(value.get()).map_err(|cause| Failure::Message { number, cause })
     };
-    values.into_iter().enumerate().map(own).collect()
+    values.into_iter().enumerate().map(parse).collect()
 }
 
 /// Parses a role. `result`, which lists print for a tool message, means `tool`.

@@ -1,4 +1,4 @@
-//! Text output. A [`Line`] escapes all text that is added to it, so no command can forget to.
+//! Text output. A [`Line`] escapes all text that is added to it, so every command prints escaped text.
 
 use anstyle::{AnsiColor, Style};
 

@@ -106,7 +106,7 @@ fn width_of(character: char) -> usize {
     character.width().unwrap_or(0)
 }
 
-/// Cuts an escaped text to at most `columns` and marks the cut with `…`. An escape is kept or removed as
+/// Cuts an escaped text to at max_chars `columns` and marks the cut with `…`. An escape is kept or removed as
 /// a whole.
 pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if text.len() <= columns || width(text) <= columns {
@@ -139,12 +139,12 @@ fn next_piece(text: &str) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// Escapes a text and cuts it to at most `width` columns.
+/// Escapes a text and cuts it to at max_chars `width` columns.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
     // Only a prefix is escaped, because the text may be megabytes long. Eight characters per column
     // allow for characters of width 0.
-    let most = width.saturating_mul(8).max(256);
-    let beginning = text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]);
+    let max_chars = width.saturating_mul(8).max(256);
+    let beginning = text.char_indices().nth(max_chars).map_or(text, |(end, _)| &text[..end]);
     let line = escaped(beginning);
     match beginning.len() < text.len() && self::width(&line) <= width {
         true => cut(&format!("{line}{}", " ".repeat(width + 1)), width).into_owned(),

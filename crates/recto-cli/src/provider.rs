@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use recto_format::{Format, Target};
-use recto_service::ProviderView;
+use recto_service::{ProviderView, Recipient};
 
 use crate::failure::Failure;
 use crate::numbers::VersionArgument;
@@ -19,6 +19,21 @@ pub(crate) struct ProviderArguments {
     /// Model, for its prices; thinking of other models is omitted
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+
+    /// Version of the provider's API, such as 2026-10-21 at anthropic. Default: the oldest
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) api_version: Option<String>,
+}
+
+impl ProviderArguments {
+    /// The model and the API that a view is sent to.
+    pub(crate) fn recipient(&self, sent: &ProviderView) -> Recipient<'_> {
+        Recipient {
+            target: self.target.unwrap_or_else(|| sent.likely_target()),
+            model: self.model.as_deref(),
+            api_version: self.api_version.as_deref(),
+        }
+    }
 }
 
 /// Parses the name of a provider.

@@ -48,10 +48,13 @@ pub(crate) fn times(count: usize) -> String {
 /// One line per group of equal remarks. `noun` is the unit of `ShownRemark::line`: `line` or `message`.
 pub(crate) fn remark_lines(remarks: &[ShownRemark], noun: &str) -> Vec<Line> {
     let groups = groups(remarks, |remark| (&*remark.field, &*remark.message, remark.line == 0));
-    let line = |((field, message, is_around), group): ((&str, &str, bool), Vec<&ShownRemark>)| {
+    let line = |((field, message, is_about_the_whole_file), group): (
+        (&str, &str, bool),
+        Vec<&ShownRemark>,
+    )| {
         let numbers = ranges(group.iter().map(|remark| remark.line), "");
         let plural = if group.len() == 1 { "" } else { "s" };
-        let place = match (is_around, field) {
+        let place = match (is_about_the_whole_file, field) {
             (true, field) => field.to_owned(),
             (false, "") => format!("{noun}{plural} {numbers}"),
             (false, field) => format!("{noun}{plural} {numbers}, {field}"),

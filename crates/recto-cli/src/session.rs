@@ -84,19 +84,19 @@ impl Session {
     pub(crate) fn conversation(&self, given: &str) -> Result<NamedConversation, Failure> {
         let name = self.name_of(given)?;
         let handle = self.recto.conversation(&name)?;
-        self.used(&name, &handle);
+        self.record_use(&name, &handle);
         Ok(NamedConversation { name, handle })
     }
 
     /// Records a conversation as the last one used.
-    pub(crate) fn used(&self, name: &str, handle: &Conversation) {
+    pub(crate) fn record_use(&self, name: &str, handle: &Conversation) {
         let (id, name) = (handle.inner().id().to_string(), name.to_owned());
         self.last_used.set(&Used { id, name });
     }
 
     /// The full name of a conversation that is given by name, id, prefix or `@`.
     pub(crate) fn name_of(&self, given: &str) -> Result<String, Failure> {
-        let wanted = match given {
+        let text = match given {
             "@" => {
                 let used = self.last_used.get().ok_or(Failure::NothingUsed)?;
                 if self.recto.info(&used.name).is_ok_and(|info| info.id.to_string() == used.id) {
@@ -107,13 +107,13 @@ impl Session {
             given if self.recto.info(given).is_ok() => return Ok(given.to_owned()),
             given => given.to_owned(),
         };
-        if let Ok(id) = wanted.parse()
+        if let Ok(id) = text.parse()
             && let Ok(info) = self.recto.info_by_id(id)
         {
             return Ok(info.name);
         }
         let all = self.recto.list(None, usize::MAX)?;
-        let found = matching(&all, &wanted);
+        let found = matching(&all, &text);
         match &*found {
             [one] => Ok(one.name.clone()),
             [] if given == "@" => Err(Failure::NothingUsed),
@@ -137,25 +137,25 @@ impl Session {
 
 /// The conversations that match a text: the one with that id, else those whose name or id has it as
 /// a prefix.
-fn matching<'a>(all: &'a [ConversationInfo], wanted: &str) -> Vec<&'a ConversationInfo> {
-    let id = wanted.to_ascii_lowercase();
+fn matching<'a>(all: &'a [ConversationInfo], text: &str) -> Vec<&'a ConversationInfo> {
+    let id = text.to_ascii_lowercase();
     if let Some(found) = all.iter().find(|info| info.id.to_string() == id) {
         return vec![found];
     }
-    let begins = |info: &&ConversationInfo| {
-        info.name.starts_with(wanted) || info.id.to_string().starts_with(&id)
+    let has_prefix = |info: &&ConversationInfo| {
+        info.name.starts_with(text) || info.id.to_string().starts_with(&id)
     };
-    match wanted {
+    match text {
         "" => Vec::new(),
-        _ => all.iter().filter(begins).collect(),
+        _ => all.iter().filter(has_prefix).collect(),
     }
 }
 
 /// Names that contain the text, ignoring case.
 fn similar<'a>(all: &'a [ConversationInfo], given: &str) -> impl Iterator<Item = &'a str> {
-    let wanted = given.trim().to_lowercase();
+    let text = given.trim().to_lowercase();
     let names = all.iter().map(|info| &*info.name);
-    names.filter(move |name| !wanted.is_empty() && name.to_lowercase().contains(&wanted))
+    names.filter(move |name| !text.is_empty() && name.to_lowercase().contains(&text))
 }
 
 fn make_private_folder(folder: &std::path::Path) -> Result<(), Failure> {

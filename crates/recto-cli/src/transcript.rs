@@ -25,13 +25,13 @@ impl TranscriptInput {
         if beginning.len() as u64 <= MAX_IN_MEMORY {
             return Ok(TranscriptInput::Memory(beginning));
         }
-        let about = |error: io::Error| {
+        let copy_error = |error: io::Error| {
             let folder = std::env::temp_dir();
             let reason = format!("cannot copy it to {}: {error}", folder.display());
             io::Error::new(error.kind(), format!("{reason}; set TMPDIR to use another folder"))
         };
-        let mut file = tempfile::tempfile().map_err(about)?;
-        file.write_all(&beginning).map_err(about)?;
+        let mut file = tempfile::tempfile().map_err(copy_error)?;
+        file.write_all(&beginning).map_err(copy_error)?;
         let mut piece = beginning;
         piece.truncate(1 << 16);
         let mut all = MAX_IN_MEMORY + 1;
@@ -39,7 +39,7 @@ impl TranscriptInput {
             match stream.read(&mut piece) {
                 Ok(0) => return Ok(TranscriptInput::File(file, all)),
                 Ok(read) => {
-                    file.write_all(&piece[..read]).map_err(about)?;
+                    file.write_all(&piece[..read]).map_err(copy_error)?;
                     all += read as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -1,7 +1,7 @@
 //! Token counters: the trait [`Counter`], the estimate [`Approx`] and the exact counters of the crate
 //! `recto-bpe` (feature `bpe`).
 //!
-//! A counter sees one text at a time. The engine adds the rest of a message: 3 tokens, and
+//! A counter receives one text at a time. The engine adds the rest of a message: 3 tokens, and
 //! `mediaTokens` for each image, audio or file.
 
 use std::fmt::Debug;

@@ -159,12 +159,12 @@ impl ShortList {
 
     /// Adds an edge. Returns false if the list is full.
     fn push(&mut self, edge: Edge) -> bool {
-        let has_room = self.len < MAX_EDGES;
-        if has_room {
+        let has_capacity = self.len < MAX_EDGES;
+        if has_capacity {
             self.edges[self.len] = edge;
             self.len += 1;
         }
-        has_room
+        has_capacity
     }
 }
 

@@ -226,12 +226,12 @@ impl From<recto_json::InvalidJson> for Error {
 }
 
 /// Advice for a message with tool calls in a field of another format.
-pub(crate) const FOREIGN_HINT: &str = "its tool calls are in a field of another format, which is \
+pub(crate) const FOREIGN_ADVICE: &str = "its tool calls are in a field of another format, which is \
     kept but not read; write them as tool_use and tool_result parts, or import the message";
 
 fn empty_content_advice(is_foreign: bool) -> &'static str {
     match is_foreign {
-        true => FOREIGN_HINT,
+        true => FOREIGN_ADVICE,
         false => "give it text or parts, or leave the message out",
     }
 }

@@ -127,7 +127,7 @@ impl Record {
     }
 
     /// Whether the operations of the request are loaded.
-    fn has_steps(&self) -> bool {
+    pub(crate) fn has_steps(&self) -> bool {
         !matches!(&self.reason, Reason::Text(text) if text.steps.is_none())
     }
 }

@@ -33,7 +33,7 @@ use crate::{Error, Limits, Role, Timestamp};
 /// let message = Message::from_json(json)?;
 /// assert_eq!(message.role(), Role::User);
 /// assert_eq!(message.text(), "2 + 2?");
-/// assert_eq!(message.json(), json); // unknown fields and spelling survive
+/// assert_eq!(message.json(), json); // unknown fields and the spelling of numbers are kept
 /// # Ok::<(), recto_core::Error>(())
 /// ```
 #[derive(Clone)]

@@ -296,14 +296,23 @@ impl MessageLog {
         Err(Error::IndexOutOfRange { index, len: self.len() })
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Tests the structure of the trees.
+    pub(crate) fn check_nodes(&self) -> Result<(), String> {
         self.entries.check().map_err(|fault| format!("log: {fault}"))?;
-        self.all.0.check().map_err(|fault| format!("log as a view: {fault}"))?;
+        self.all.0.check().map_err(|fault| format!("log as a view: {fault}"))
+    }
+
+    /// Tests the entries from `first` on: their messages are loaded and agree with their metadata.
+    pub(crate) fn check_from(&self, first: usize) -> Result<(), String> {
         if self.all.len() != self.len() {
             return Err(format!("{} of {} log entries have metadata", self.all.len(), self.len()));
         }
-        for (number, (entry, view_entry)) in self.entries.iter().zip(self.all.0.iter()).enumerate()
-        {
+        let entries = self.entries.iter_range(first..self.len());
+        let view_entries = self.all.0.iter_range(first..self.len());
+        for (number, (entry, view_entry)) in (first..).zip(entries.zip(view_entries)) {
+            if entry.message.is_absent() {
+                return Err(format!("the message of log entry {number} is not loaded"));
+            }
             let expected = ViewEntry::new(
                 LogIndex(number as u32),
                 entry.message.role(),

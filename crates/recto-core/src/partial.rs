@@ -1,6 +1,6 @@
 //! Partially loaded conversations.
 //!
-//! A [`PartialConversation`] knows its newest version. Other versions, batches, messages and the metadata
+//! A [`PartialConversation`] contains its newest version. Other versions, batches, messages and the metadata
 //! of log entries may be *not loaded*. A method that needs something that is not loaded returns
 //! [`Error::NotLoaded`] and changes nothing; the error names what is [`Missing`]. The caller reads it
 //! from its store, adds it with one of the `add_` methods, and calls the method again. The engine
@@ -71,7 +71,6 @@ delegate! {
     outcome(&self, version: Version) -> Result<Outcome, Error>;
     idle_outcome(&self, version: Version) -> Result<Outcome, Error>;
     verify(&self) -> Result<(), Inconsistency>;
-    verify_since(&self, first: Version) -> Result<(), Inconsistency>;
 }
 
 impl PartialConversation {
@@ -238,6 +237,11 @@ impl PartialConversation {
     /// See [`Conversation::at`].
     pub fn at(&self, version: Version) -> Result<PartialConversation, Error> {
         self.0.at(version).map(PartialConversation)
+    }
+
+    /// See [`Conversation::verify_since`].
+    pub fn verify_since(&self, base: &PartialConversation) -> Result<(), Inconsistency> {
+        self.0.verify_since(&base.0)
     }
 
     /// Length of the log.

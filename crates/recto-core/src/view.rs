@@ -147,7 +147,7 @@ impl Sums {
     }
 
     /// Whether all, some or none of the entries have an index from `boundary` on.
-    pub(crate) fn judge_from(&self, boundary: LogIndex) -> Keep {
+    pub(crate) fn keep_from(&self, boundary: LogIndex) -> Keep {
         if self.max_index < boundary.0 {
             Keep::None
         } else if self.min_index >= boundary.0 {

@@ -3,8 +3,8 @@
 //! For every input the cost is linear in the length of the text and of the words, even if a prefix of a word
 //! matches at every position of the text.
 //!
-//! - A few words: a vectorised search looks for eight bytes of each word, its *window*. Only in a text
-//!   with one of the windows, each word is searched with `memmem`. The vectorised search compares the
+//! - A few words: a vectorised search looks for eight bytes of each word, its *window*. If a text
+//!   contains one of the windows, `memmem` searches it for each word. The vectorised search compares the
 //!   windows one by one at each candidate, so their number and length are bounded.
 //! - Many words: an Aho-Corasick automaton.
 
@@ -115,15 +115,15 @@ mod tests {
         fn words_are_found_at_any_position(
             words in prop::collection::vec("[ab]{1,14}|[ab计]{2,5}", 1..6),
             text in "[abc计]{0,40}",
-            planted in any::<prop::sample::Index>(),
+            inserted in any::<prop::sample::Index>(),
             at in any::<prop::sample::Index>(),
-            plants in any::<bool>(),
+            is_inserted in any::<bool>(),
         ) {
             let mut text = text;
-            if plants {
+            if is_inserted {
                 let position = at.index(text.chars().count() + 1);
                 let position = text.char_indices().nth(position).map_or(text.len(), |(at, _)| at);
-                text.insert_str(position, &words[planted.index(words.len())]);
+                text.insert_str(position, &words[inserted.index(words.len())]);
             }
             let expected = words.iter().any(|word| text.contains(&**word));
             prop_assert_eq!(search(&words).is_match(&text), expected);

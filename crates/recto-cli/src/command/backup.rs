@@ -18,7 +18,7 @@ use crate::store_location::StoreLocation;
 
 /// Copy the store into a new SQLite file.
 ///
-/// Other processes can write to the store meanwhile. The file is a store itself: `--store sqlite:FILE`
+/// Other processes can write to the store during the copy. The file is a store itself: `--store sqlite:FILE`
 /// opens it. Only its owner can read it. Every row is checked first; if one is damaged, the backup fails
 /// unless --keep-going is given.
 #[derive(Args, Debug)]
@@ -57,7 +57,7 @@ impl Backup {
         self.check_target()?;
         let size = session.recto.wait(session.recto.inner().store().size())?;
         let mut bar = context.bar(format!("copying to {}", self.file.display()));
-        let partial = beside(&self.file, ".partial");
+        let partial = with_suffix(&self.file, ".partial");
         let done = AtomicBool::new(false);
         let mut report = |progress| bar.update(progress);
         let copied = match size {
@@ -127,7 +127,7 @@ fn report_size(file: &Path, all: u64, done: &AtomicBool, report: &mut impl FnMut
     }
 }
 
-fn beside(file: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -159,7 +159,7 @@ impl RestoreBackup {
             damaged: restored
                 .damaged
                 .into_iter()
-                .map(|lost| Lost { name: lost.name, fault: lost.fault })
+                .map(|damaged| DamagedConversation { name: damaged.name, fault: damaged.fault })
                 .collect(),
             renamed: restored
                 .renamed
@@ -186,7 +186,7 @@ fn remove_if_empty(session: Session, file: &Path) {
     drop(session);
     for suffix in ["", "-wal", "-shm"] {
         // If this fails, an empty store is left.
-        remove_file(&beside(file, suffix));
+        remove_file(&with_suffix(file, suffix));
     }
 }
 
@@ -226,21 +226,21 @@ struct RestoreReport {
     #[serde(skip_serializing_if = "is_zero")]
     already_there: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    damaged: Vec<Lost>,
+    damaged: Vec<DamagedConversation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     renamed: Vec<Renamed>,
 }
 
-/// A conversation whose name is not allowed any more.
+/// A conversation that got another name, because its name is no longer allowed.
 #[derive(Serialize)]
 struct Renamed {
     from: String,
     to: String,
 }
 
-/// A conversation that was not restored.
+/// A conversation that was not restored, because it is damaged.
 #[derive(Serialize)]
-struct Lost {
+struct DamagedConversation {
     name: String,
     fault: String,
 }
@@ -254,14 +254,14 @@ impl CommandResult for RestoreReport {
         let conversations = counted(self.conversations as u64, "conversation");
         page.line(format!("{conversations} with {} restored", counted(self.messages, "message")));
         if self.already_there > 0 {
-            let there = counted(self.already_there as u64, "conversation");
-            page.line(format!("{there} already restored before"));
+            let count = counted(self.already_there as u64, "conversation");
+            page.line(format!("{count} already restored before"));
         }
         for Renamed { from, to } in &self.renamed {
             let line = Line::wrapping().styled(STRONG, to);
             page.line(line.text(format!("  had the name {from:?}, which is not allowed")));
         }
-        for Lost { name, fault } in &self.damaged {
+        for DamagedConversation { name, fault } in &self.damaged {
             let line = Line::wrapping().styled(BAD, "damaged  ").styled(STRONG, name);
             page.line(line.text(format!("  {fault}")));
         }

@@ -12,7 +12,7 @@ use crate::output::CommandResult;
 use crate::page::{Line, Page, STRONG};
 use crate::provider::sent_at;
 
-/// Estimate what an edit costs at the prompt cache.
+/// Estimate what an edit costs in the prompt cache.
 ///
 /// Both versions are rendered for the provider. Everything before the first byte that differs is still
 /// cached; everything after it is billed again once. Tokens are counted over the JSON of the request.

@@ -1,7 +1,7 @@
 //! The commands that change the view: one per operation, and `apply`.
 //!
 //! Each builds one [`Request`] and passes it to [`ChangeArguments::perform`], which applies it. With
-//! `--dry-run` it prints the difference and the cost at a provider's prompt cache instead.
+//! `--dry-run` it prints the difference and the cost in a provider's prompt cache instead.
 
 pub(crate) mod append;
 pub(crate) mod apply;
@@ -49,7 +49,7 @@ pub(crate) struct ChangeArguments {
     #[command(flatten)]
     of: ConversationArgument,
 
-    /// Print the difference and its cost at the prompt cache, and change nothing
+    /// Print the difference and its cost in the prompt cache, and change nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -154,7 +154,7 @@ impl ChangeArguments {
     }
 }
 
-/// The difference of a preview, and its cost at a prompt cache. `tools` are the tools that the request
+/// The difference of a preview, and its cost in a prompt cache. `tools` are the tools that the request
 /// would set.
 pub(crate) fn preview_change(
     session: &Session,
@@ -174,12 +174,7 @@ pub(crate) fn preview_change(
             let tools = tools.unwrap_or_else(|| before.tools.clone());
             let mut entries = view_after(&outcome, &before, &added, &named)?;
             entries.retain(|entry| descriptions.binary_search(&entry.index).is_err());
-            let after = ProviderView {
-                version: outcome.version,
-                entries,
-                tools,
-                edited_before: Vec::new(),
-            };
+            let after = before.edited(outcome.version, entries, tools);
             let counter = session.recto.wait(named.handle.inner().settings())?.counter;
             Some(plan.compare(&before, &after, &counter, context)?)
         }
@@ -236,7 +231,7 @@ struct CachePlan {
     reused: Portion,
     /// The rest of the view, which the provider must process again.
     read_anew: Portion,
-    /// The cost at a provider.
+    /// The cost of the edit at a provider.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
 }

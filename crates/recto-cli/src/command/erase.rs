@@ -61,13 +61,13 @@ impl Erase {
         context.confirm(&format!("erasing {count} of {:?}", named.name), yes)?;
         let mut erased = Vec::new();
         for index in indices {
-            let receipt = context.wait(&session, named.handle.inner().erase_if(index, expected))?;
-            erased.push(ErasedEntry::from(receipt));
+            let report = context.wait(&session, named.handle.inner().erase_if(index, expected))?;
+            erased.push(ErasedEntry::from(report));
         }
-        context.print(&Receipts { conversation: named.name, erased })
+        context.print(&EraseResult { conversation: named.name, erased })
     }
 
-    /// Shows the messages that would be erased, and the cost at the prompt cache.
+    /// Shows the messages that would be erased, and what the change costs in the prompt cache.
     fn would_erase(
         &self,
         indices: &[LogIndex],
@@ -117,12 +117,12 @@ impl CommandResult for WouldErase {
 }
 
 #[derive(Serialize)]
-struct Receipts {
+struct EraseResult {
     conversation: String,
     erased: Vec<ErasedEntry>,
 }
 
-impl CommandResult for Receipts {
+impl CommandResult for EraseResult {
     fn show(&self, page: &mut Page) {
         for ErasedEntry { index, bytes: size, was_gone, hash } in &self.erased {
             let what = match was_gone {

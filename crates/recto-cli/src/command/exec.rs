@@ -63,12 +63,14 @@ impl Exec {
         let crate::Environment { input, output, .. } = &mut *context.environment;
         let mut lines = Lines::new(input);
         let mut number = 0;
-        // The time of the oldest response that was not flushed.
-        let mut waiting: Option<Instant> = None;
+        // When the oldest response that is not flushed was written.
+        let mut oldest_unflushed: Option<Instant> = None;
         loop {
-            if waiting.is_some_and(|since| !lines.has_next() || since.elapsed() >= MAX_DELAY) {
+            if oldest_unflushed
+                .is_some_and(|since| !lines.has_next() || since.elapsed() >= MAX_DELAY)
+            {
                 output.flush()?;
-                waiting = None;
+                oldest_unflushed = None;
             }
             let line = match lines.next() {
                 Next::End => return Ok(()),
@@ -95,7 +97,7 @@ impl Exec {
                 false => output.write_all(response.as_bytes())?,
             }
             output.write_all(b"\n")?;
-            waiting.get_or_insert_with(Instant::now);
+            oldest_unflushed.get_or_insert_with(Instant::now);
         }
     }
 }

@@ -27,8 +27,8 @@ use crate::transcript::TranscriptInput;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Formats:
-  openai-chat, openai-responses, anthropic, gemini, bedrock-converse, langchain, sharegpt, vercel and
-  recto: a list, a request, or one message per line
+  openai-chat, openai-responses, openai-agents-js, anthropic, gemini, bedrock-converse, langchain,
+  sharegpt, vercel, vercel-model and recto: a list, a request, or one message per line
   claude-code, codex, claude-stream, pi, openhands, gemini-responses, gemini-cli, qwen-code, opencode
   and copilot: a session of an agent
   chatgpt: the data export, also its ZIP file; librechat: the export of a conversation
@@ -98,13 +98,13 @@ impl Import {
         let cancel = recto.wait(cancel_on_ctrl_c());
         let mut bar = context.bar(format!("importing {}", self.file));
         let all = source.len();
-        let mut watch = |done: u64| bar.update(Progress::new(done, all));
+        let mut on_progress = |done: u64| bar.update(Progress::new(done, all));
         let format = self.format;
         let mut options = ImportOptions { format, cancel, ..ImportOptions::new(naming, settings) };
         let limits = &mut options.reading.limits;
         limits.message_bytes = self.max_bytes.unwrap_or(limits.message_bytes);
         let transcript = recto
-            .import_with_progress(source, options, &mut watch)
+            .import_with_progress(source, options, &mut on_progress)
             .map_err(|error| self.as_input_error(error.into()))?;
         drop(bar);
         let conversations = imported(&transcript);
@@ -152,7 +152,7 @@ impl Import {
         let found = match &self.select {
             Some(path) => select_messages_of(&source, Some(path))?,
             None if self.format.is_some() || is_unknown().is_none() => return Ok((source, None)),
-            // The import says what the file looks like.
+            // The import fails with an error that describes the file.
             None => match select_messages_of(&source, None) {
                 Ok(found) => found,
                 Err(_) => return Ok((source, None)),
@@ -193,7 +193,7 @@ impl Import {
     }
 }
 
-/// A flag that Ctrl-C sets. From now on Ctrl-C does not end the process, because a cancelled import
+/// A flag that Ctrl-C sets. After this call Ctrl-C does not end the process, because a cancelled import
 /// must first be removed.
 async fn cancel_on_ctrl_c() -> CancelFlag {
     let cancel = CancelFlag::default();

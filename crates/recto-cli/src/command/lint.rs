@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use clap::Args;
-use recto_format::{Finding, RenderOptions, Rule, Severity, Target};
+use recto_format::{Finding, Rule, Severity, Target};
 use recto_service::{ProviderView, ShownFinding};
 use serde::Serialize;
 
@@ -17,8 +17,8 @@ use crate::table::Table;
 
 /// Report what a provider would reject in the view.
 ///
-/// The provider would reject an error. A warning is content that rendering drops or moves, a note is
-/// content that it writes in another form. The exit code is 1 if there are errors. --fix repairs the view
+/// An error is content that the provider would reject. A warning is content that rendering drops or
+/// moves, a note is content that it writes in another form. The exit code is 1 if there are errors. --fix repairs the view
 /// with one request, which can be undone.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -45,19 +45,12 @@ impl Lint {
         let session = context.session()?;
         let named = session.conversation(self.change.conversation())?;
         let sent = sent_at(&session, &named, self.at)?;
-        let provider = &self.change.plan.provider;
-        let target = provider.target.unwrap_or_else(|| sent.likely_target());
-        let model = provider.model.clone();
+        let to = self.change.plan.provider.recipient(&sent);
+        let target = to.target;
         let mut is_fixable = false;
         if self.at.is_none() {
-            let options = RenderOptions {
-                model: model.as_deref(),
-                tools: &sent.tools,
-                edited_before: &sent.edited_before,
-                ..RenderOptions::default()
-            };
             let entries = sent.entries.iter().map(|entry| (entry.index, &entry.message));
-            match recto_format::fix(entries, target, &options)? {
+            match recto_format::fix(entries, target, &sent.options(to))? {
                 Some(request) if self.fix => {
                     drop(session);
                     return self.change.perform_for(request, context);
@@ -65,7 +58,7 @@ impl Lint {
                 fix => is_fixable = fix.is_some(),
             }
         }
-        let findings = sent.lint(target, model.as_deref());
+        let findings = sent.lint(to);
         let has_errors = findings.iter().any(|finding| finding.rule.severity == Severity::Error);
         let conversation = named.name;
         let version = sent.version.0;

@@ -69,7 +69,7 @@ impl New {
         if policy != Policy::default() {
             handle.set_policy(&policy)?;
         }
-        session.used(&self.name, &handle);
+        session.record_use(&self.name, &handle);
         let id = handle.inner().id().to_string();
         context.print(&Created { conversation: self.name, id, version: 0, counter })
     }

@@ -13,9 +13,9 @@ use crate::page::{FAINT, Line, Page, STRONG};
 
 /// Delete a conversation permanently.
 ///
-/// Forks keep the messages that they share with it. In a SQLite store the deleted text is overwritten in
-/// the file, its log and its search index. In PostgreSQL it stays in the files of the server until `recto
-/// clean`. Earlier backups keep it.
+/// Forks keep the messages that their versions show; other messages in their logs are overwritten. In a
+/// SQLite store the deleted text is overwritten in the file, its log and its search index. In PostgreSQL it
+/// stays in the files of the server until `recto clean`. Earlier backups keep it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

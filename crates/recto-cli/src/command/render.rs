@@ -62,11 +62,11 @@ impl Render {
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let sent = sent_at(&session, &named, self.at)?;
-        let target = self.provider.target.unwrap_or_else(|| sent.likely_target());
-        let model = self.provider.model.as_deref();
+        let to = self.provider.recipient(&sent);
+        let target = to.target;
         let fields: Vec<(&str, &str)> =
             self.fields.iter().map(|Field { name, json }| (&**name, &**json)).collect();
-        let rendered = sent.render(target, model, &fields)?;
+        let rendered = sent.render(to, &fields)?;
         let torn: Vec<Warning> = match sent.version == named.handle.version()? {
             true => named.handle.warnings()?,
             false => Vec::new(),

@@ -48,7 +48,7 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "VERSION")]
     expect_version: Option<u32>,
 
-    /// Print the new settings and the cost of other tools at the prompt cache, and change nothing
+    /// Print the new settings and the cost of other tools in the prompt cache, and change nothing
     #[arg(long)]
     dry_run: bool,
 

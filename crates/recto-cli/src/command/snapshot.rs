@@ -37,23 +37,23 @@ impl Snapshot {
         let snapshot = named.handle.snapshot(batch)?;
         let query = Query { at: QueryAt::Batch(batch), ..Query::default() };
         let entries = super::show::found(&session, &named, &query)?;
-        context.print(&Shot { snapshot, entries })
+        context.print(&SnapshotResult { snapshot, entries })
     }
 }
 
-struct Shot {
+struct SnapshotResult {
     snapshot: BatchSnapshot,
     entries: Vec<ShownEntry>,
 }
 
-impl Serialize for Shot {
+impl Serialize for SnapshotResult {
     /// The form of the contract.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.snapshot.serialize(serializer)
     }
 }
 
-impl CommandResult for Shot {
+impl CommandResult for SnapshotResult {
     fn show(&self, page: &mut Page) {
         let BatchSnapshot { batch, timestamp, description, .. } = &self.snapshot;
         let line = Line::new().styled(STRONG, format!("batch {batch}  "));

@@ -13,7 +13,7 @@ pub(crate) fn stream(chunks: &[Value]) -> Reply {
     Reply::stream(chunks + "data: [DONE]\n\n")
 }
 
-pub(crate) fn says(text: &str) -> Reply {
+pub(crate) fn text_reply(text: &str) -> Reply {
     stream(&[
         json!({"choices": [{"delta": {"content": text}}]}),
         json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
@@ -22,7 +22,7 @@ pub(crate) fn says(text: &str) -> Reply {
     ])
 }
 
-pub(crate) fn calls(name: &str, arguments: &str) -> Reply {
+pub(crate) fn call_reply(name: &str, arguments: &str) -> Reply {
     let function = json!({"name": name, "arguments": arguments});
     let call = json!({"index": 0, "id": "c1", "function": function});
     stream(&[
@@ -33,7 +33,7 @@ pub(crate) fn calls(name: &str, arguments: &str) -> Reply {
 
 #[test]
 fn each_line_is_answered_and_every_call_can_be_shown() {
-    let server = ModelServer::playing([says("Hello,\n\u{1b}[31mred!"), says("Bye.")]);
+    let server = ModelServer::playing([text_reply("Hello,\n\u{1b}[31mred!"), text_reply("Bye.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let url = format!("{}/v1", server.url());
@@ -71,7 +71,8 @@ fn each_line_is_answered_and_every_call_can_be_shown() {
 #[cfg(unix)]
 #[test]
 fn tools_are_programs_named_in_the_configuration() {
-    let server = ModelServer::playing([calls("count", r#"{"a": "four"}"#), says("13 bytes.")]);
+    let server =
+        ModelServer::playing([call_reply("count", r#"{"a": "four"}"#), text_reply("13 bytes.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let tool = json!({"name": "count", "description": "Counts bytes.", "command": ["wc", "-c"],
@@ -95,7 +96,7 @@ fn tools_are_programs_named_in_the_configuration() {
 fn a_failed_chat_prints_the_reason_and_can_be_continued() {
     let server = ModelServer::playing([
         Reply::json(401, r#"{"error":{"message":"no such key"}}"#),
-        says("Here I am."),
+        text_reply("Here I am."),
     ]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
@@ -128,7 +129,7 @@ fn a_failed_chat_prints_the_reason_and_can_be_continued() {
 
 #[test]
 fn fields_are_copied_unchanged_into_the_request() {
-    let server = ModelServer::playing([says("Fine.")]);
+    let server = ModelServer::playing([text_reply("Fine.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let file = stage.file(
@@ -189,10 +190,10 @@ fn with_greeter(stage: &Stage, server: &ModelServer) -> String {
 #[test]
 fn mcp_servers_are_named_in_the_configuration() {
     let server = ModelServer::playing([
-        calls("hall__greet", r#"{"name":"Anna"}"#),
-        says("Done."),
-        calls("hall__greet", r#"{"name":"Bob"}"#),
-        says("I see."),
+        call_reply("hall__greet", r#"{"name":"Anna"}"#),
+        text_reply("Done."),
+        call_reply("hall__greet", r#"{"name":"Bob"}"#),
+        text_reply("I see."),
     ]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
@@ -223,7 +224,7 @@ fn mcp_servers_are_named_in_the_configuration() {
 
 /// A reply that is slow enough to be interrupted.
 #[cfg(unix)]
-pub(crate) fn endless() -> Reply {
+pub(crate) fn slow_reply() -> Reply {
     let chunks: String = (0..2_000)
         .map(|number| {
             format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"word{number} \"}}}}]}}\n\n")
@@ -236,10 +237,10 @@ pub(crate) fn endless() -> Reply {
 #[test]
 fn ctrl_c_stops_the_answer_and_the_chat_continues() {
     let server = ModelServer::playing([
-        endless(),
-        calls("hall__greet", r#"{"name":"Anna"}"#),
-        says("Here I am."),
-        endless(),
+        slow_reply(),
+        call_reply("hall__greet", r#"{"name":"Anna"}"#),
+        text_reply("Here I am."),
+        slow_reply(),
     ]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
@@ -279,7 +280,7 @@ fn ctrl_c_stops_the_answer_and_the_chat_continues() {
 #[cfg(unix)]
 #[test]
 fn the_end_of_the_input_ends_the_chat() {
-    let server = ModelServer::playing([says("Bye.")]);
+    let server = ModelServer::playing([text_reply("Bye.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let url = format!("{}/v1", server.url());
@@ -294,7 +295,7 @@ fn the_end_of_the_input_ends_the_chat() {
 
 #[test]
 fn calls_are_listed_with_costs_and_calibration() {
-    let server = ModelServer::playing([says("One."), says("Two.")]);
+    let server = ModelServer::playing([text_reply("One."), text_reply("Two.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let url = format!("{}/v1", server.url());

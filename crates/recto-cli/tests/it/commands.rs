@@ -232,7 +232,7 @@ fn doctor_reports_problems_and_advice() {
     }
     stage.plain(&["delete", "2"]);
     assert!(stage.plain(&["doctor"]).contains("! conversation shop: #3 these tool results"));
-    let file = stage.folder.path().join("talks.db");
+    let file = stage.folder.path().join("recto.db");
     let mut bytes = std::fs::read(&file).unwrap();
     // Flips one bit in every page except the first.
     for page in bytes.chunks_mut(4096).skip(1) {
@@ -259,7 +259,7 @@ fn damaged() -> Stage {
             stage.plain(&["append", "-c", name, "--text", &text]);
         }
     }
-    let file = stage.folder.path().join("talks.db");
+    let file = stage.folder.path().join("recto.db");
     let mut bytes = std::fs::read(&file).unwrap();
     let text = b"bad says 3 loudly";
     let at = bytes.windows(text.len()).position(|found| found == text).unwrap();
@@ -327,9 +327,9 @@ fn removed_text_is_not_in_the_file() {
     assert!(traces() > 0);
     stage.plain(&["remove", "a", "--yes"]);
     assert_eq!(traces(), 0);
-    let before = std::fs::metadata(stage.folder.path().join("talks.db")).unwrap().len();
+    let before = std::fs::metadata(stage.folder.path().join("recto.db")).unwrap().len();
     stage.plain(&["clean"]);
-    let after = std::fs::metadata(stage.folder.path().join("talks.db")).unwrap().len();
+    let after = std::fs::metadata(stage.folder.path().join("recto.db")).unwrap().len();
     assert!(after < before, "{after} {before}");
 }
 
@@ -342,7 +342,7 @@ fn files_with_messages_are_private() {
     let (copy, export) = (file("copy.db"), file("export.json"));
     stage.plain(&["backup", &copy.display().to_string()]);
     stage.plain(&["export", "--output", &export.display().to_string()]);
-    for file in [file("talks.db"), copy, export] {
+    for file in [file("recto.db"), copy, export] {
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     }

@@ -92,7 +92,7 @@ fn indices(answer: &Value) -> Vec<usize> {
 
 #[test]
 fn conformance_in_memory() {
-    check_all_cases(&Stage::over("memory:"));
+    check_all_cases(&Stage::with_store("memory:"));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn conformance_in_sqlite() {
 #[test]
 fn conformance_in_postgres() {
     let address = testserver::PostgresServer::shared().database();
-    check_all_cases(&Stage::over(address));
+    check_all_cases(&Stage::with_store(address));
 }
 
 fn say(text: &str) -> Value {
@@ -113,7 +113,7 @@ fn say(text: &str) -> Value {
 
 #[test]
 fn an_error_has_the_number_of_its_line_and_the_next_line_is_executed() {
-    let stage = Stage::over("memory:");
+    let stage = Stage::with_store("memory:");
     let lines = [
         "",
         "{",
@@ -172,7 +172,7 @@ fn an_error_has_the_number_of_its_line_and_the_next_line_is_executed() {
 fn a_line_above_the_limit_is_too_large_and_the_next_line_is_executed() {
     let limit = 64 << 20;
     let lines = [" ".repeat(limit + 7), json!({ "create": "a" }).to_string(), " ".repeat(limit)];
-    let stage = Stage::over("memory:");
+    let stage = Stage::with_store("memory:");
     let ran = stage.perform(&["exec"], &lines.join("\n"), StreamInfo::default());
     let answers: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -211,7 +211,7 @@ fn a_response_is_flushed_before_the_next_request_is_read() {
 
 #[test]
 fn requests_about_a_conversation_have_responses_in_order() {
-    let stage = Stage::over("memory:");
+    let stage = Stage::with_store("memory:");
     let of = |what: &str, value: Value| json!({ "conversation": "a", what: value });
     let odd = json!({ "role": "user", "content": "x", "index": 99, "position": "\n", "more": 1 });
     let answers = stage.exec(&[
@@ -251,7 +251,7 @@ fn requests_about_a_conversation_have_responses_in_order() {
 
 #[test]
 fn a_message_is_returned_unchanged_on_one_line() {
-    let stage = Stage::over("memory:");
+    let stage = Stage::with_store("memory:");
     let message = r#"{ "content" : "a\u000Ab\ud800" , "role":"user", "n": 1e400, "big": 123456789012345678901234567890}"#;
     let input = format!(
         "{}\n{{\"conversation\":\"a\",\"op\":{{\"operation\":\"APPEND\",\"messages\":[{message}]}}}}\n{}",
@@ -279,7 +279,7 @@ fn a_program_names_a_conversation_by_its_whole_name_or_id() {
 
 #[test]
 fn the_schema_of_all_requests_is_printed() {
-    let stage = Stage::over("memory:");
+    let stage = Stage::with_store("memory:");
     let out = stage.perform(&["exec", "--schema"], "", StreamInfo::default()).succeeded(&["exec"]);
     let schema: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(schema, recto_service::schema());
@@ -291,7 +291,7 @@ fn the_schema_of_all_requests_is_printed() {
 
 #[test]
 fn a_store_in_memory_is_searched_without_an_index() {
-    let answers = Stage::over("memory:").exec(&[
+    let answers = Stage::with_store("memory:").exec(&[
         json!({ "create": "a", "messages": [{ "role": "user", "content": "the gateway" }] }),
         json!({ "search": "gateway" }),
     ]);

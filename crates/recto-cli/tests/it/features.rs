@@ -2,7 +2,7 @@
 
 #[cfg(not(feature = "chat"))]
 #[test]
-fn chat_says_that_this_build_has_no_model_clients() {
+fn chat_reports_that_this_build_has_no_model_clients() {
     let output = crate::run(&["chat", "--for", "anthropic", "--model", "m", "Hello"]);
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -11,7 +11,7 @@ fn chat_says_that_this_build_has_no_model_clients() {
 
 #[cfg(not(feature = "postgres"))]
 #[test]
-fn a_postgres_address_says_that_this_build_has_no_such_store() {
+fn a_postgres_address_is_refused_by_a_build_without_that_store() {
     let output = crate::run(&["list", "--store", "postgres://localhost/recto"]);
     assert_eq!(output.status.code(), Some(3));
     let errors = String::from_utf8_lossy(&output.stderr);

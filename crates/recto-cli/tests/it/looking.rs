@@ -103,7 +103,7 @@ fn a_read_of_a_missing_store_fails_and_creates_no_file() {
         {
             assert!(ran.errors.contains(word), "{arguments:?} {}", ran.errors);
         }
-        let by_variable = Stage::over(address.clone()).run(arguments);
+        let by_variable = Stage::with_store(address.clone()).run(arguments);
         assert_eq!(by_variable.code, 3, "{arguments:?} {by_variable:?}");
         assert!(by_variable.errors.contains("RECTO_STORE"), "{}", by_variable.errors);
     }

@@ -288,7 +288,7 @@ fn the_store_is_that_of_the_option_the_variable_or_the_data_folder() {
     assert_eq!(stage.json(&["info", "--store", &other])["name"], "elsewhere");
     assert_eq!(stage.json(&["info"])["name"], "shop");
 
-    let at_home = Stage::over("");
+    let at_home = Stage::with_store("");
     let begin = "`recto new NAME` creates one, `recto import FILE` imports one";
     assert_eq!(at_home.plain(&["list"]), format!("no conversations yet; {begin}\n"));
     assert_eq!(at_home.run(&["show", "-c", "x"]).code, 3);

@@ -43,14 +43,14 @@ impl Captured {
 }
 
 impl Stage {
-    /// A stage with a store in a file.
+    /// An environment with a store in a file.
     pub(crate) fn new() -> Stage {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let store = format!("sqlite:{}", folder.path().join("talks.db").display());
+        let store = format!("sqlite:{}", folder.path().join("recto.db").display());
         Stage { folder, store }
     }
 
-    pub(crate) fn over(store: impl Into<String>) -> Stage {
+    pub(crate) fn with_store(store: impl Into<String>) -> Stage {
         let folder = tempfile::tempdir().expect("a folder can be made");
         Stage { folder, store: store.into() }
     }

@@ -20,7 +20,7 @@ fn store() -> (Stage, std::path::PathBuf) {
     for text in ["one", "two", "three"] {
         stage.plain(&["append", "-c", "a", "--text", text]);
     }
-    let file = stage.folder.path().join("talks.db");
+    let file = stage.folder.path().join("recto.db");
     (stage, file)
 }
 

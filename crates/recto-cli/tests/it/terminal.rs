@@ -82,7 +82,7 @@ impl Session {
     pub(crate) fn end(&mut self) -> u32 {
         let start = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().expect("it can be asked") {
+            if let Some(status) = self.child.try_wait().expect("its status can be read") {
                 // The last output may not have been read yet.
                 std::thread::sleep(Duration::from_millis(100));
                 return status.exit_code();
@@ -252,8 +252,8 @@ fn an_irreversible_change_asks_for_confirmation() {
         session.wait_for("Continue? [y/N]");
         session.press(answer);
         assert_eq!(session.end(), code, "{}", session.raw());
-        let is_gone = stage.plain(&["show"]).contains("[erased]");
-        assert_eq!(is_gone, code == 0);
+        let is_erased = stage.plain(&["show"]).contains("[erased]");
+        assert_eq!(is_erased, code == 0);
     }
 }
 
@@ -283,7 +283,7 @@ fn ctrl_c_ends_an_import_and_removes_the_conversation() {
     let before = stage.plain(&["list"]);
     let mut session = Session::start(&stage, &["import", &file, "--counter", "approx"], &[]);
     session.wait_for("importing");
-    // Other processes see that it is being imported.
+    // Other processes list the conversation under a name that ends with `(importing)`.
     let during = stage.plain(&["list"]);
     assert!(during.contains("long (importing)"), "{during}");
     session.press("\u{3}");

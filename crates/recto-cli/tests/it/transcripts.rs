@@ -59,7 +59,7 @@ fn an_import_lists_conversations_and_remarks() {
         { "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello." }] });
     let file = stage.file("request.json", &request.to_string());
     insta::assert_snapshot!(everything(&stage, &["import", &file, "--dry-run"]));
-    assert!(!stage.folder.path().join("talks.db").exists(), "a dry run makes no store");
+    assert!(!stage.folder.path().join("recto.db").exists(), "a dry run makes no store");
     let document = stage.json(&["import", &file]);
     assert_eq!(document["conversations"][0]["conversation"], "request");
     assert_eq!(document["format"], "openai-chat");
@@ -442,7 +442,7 @@ fn cache_plans_use_the_given_prices() {
 
 #[test]
 fn programs_import_render_and_lint() {
-    let stage = Stage::over("memory:");
+    let stage = Stage::with_store("memory:");
     let session = std::fs::read_to_string(SESSION).unwrap();
     let chat = json!([{ "role": "user", "content": "Hi" },
         { "role": "tool", "tool_call_id": "lost", "content": "?" }]);
@@ -474,7 +474,7 @@ fn programs_import_render_and_lint() {
 
 #[test]
 fn errors_of_exec_have_the_number_of_the_line() {
-    let stage = Stage::over("memory:");
+    let stage = Stage::with_store("memory:");
     let hi = json!([{ "role": "user", "content": "Hi" }]);
     let cases = [
         (json!({ "import": "a", "format": "openai-chat", "data": hi }), ""),
@@ -693,8 +693,66 @@ fn an_edit_tells_how_much_bound_thinking_it_costs() {
     let edit = ["replace", "-c", "a", "--position", "0", "--text", "Where to?"];
     let dry = stage.json(&[&edit[..], &["--for", "anthropic", "--dry-run"]].concat());
     assert_eq!(dry["cachePlan"]["thinkingBlocks"], 1, "{dry}");
+    // The plan of the preview is that of the edit: its request has no such thinking either.
+    let bound = ["--for", "anthropic", "--model", "claude-fable-5-1"];
+    let dry = stage.json(&[&edit[..], &bound, &["--dry-run"]].concat());
     stage.plain(&edit);
+    let done = stage.json(&[&["cache-plan", "now-1", "now", "-c", "a"][..], &bound].concat());
+    assert_eq!(dry["cachePlan"]["newTokens"], done["newTokens"], "{dry} {done}");
     assert!(lint(&stage).contains("thinking_of_its_prefix"), "{}", lint(&stage));
     let plan = stage.json(&["cache-plan", "now-1", "now", "-c", "a", "--for", "anthropic"]);
     assert_eq!(plan["thinkingBlocks"], 1, "{plan}");
+}
+
+#[test]
+fn the_version_of_the_api_decides_which_rules_apply() {
+    let stage = Stage::new();
+    let cited = json!({ "type": "text", "text": "a", "citations": [{ "type": "char_location" }] });
+    let message = json!({ "role": "user", "content": [cited],
+        "metadata": { "source": { "provider": "anthropic" } } });
+    let file = stage.file("list.json", &json!([message]).to_string());
+    stage.plain(&["import", &file, "--name", "a", "--format", "recto", "--counter", "approx"]);
+    let rule = "citations_from_the_assistant";
+    for (version, is_new) in [("2023-06-01", false), ("2026-10-21", true)] {
+        let to = ["-c", "a", "--for", "anthropic", "--api-version", version];
+        let rendered = stage.run(&[&["render"][..], &to].concat());
+        assert_eq!(rendered.out.contains("char_location"), !is_new, "{}", rendered.out);
+        assert_eq!(rendered.errors.contains(rule), is_new, "{}", rendered.errors);
+        let ran = stage.run(&[&["lint"][..], &to].concat());
+        assert_eq!(ran.out.contains(rule), is_new, "{}", ran.out);
+    }
+}
+
+#[test]
+fn f17_an_edit_is_priced_with_the_prices_of_its_model() {
+    let stage = Stage::new();
+    let plan = |model: &str| {
+        let answer = json!({ "id": "c", "object": "chat.completion", "model": model,
+            "choices": [{ "message": { "role": "assistant", "content": "word ".repeat(2_000) } }] });
+        let question = json!({ "role": "user", "content": "word ".repeat(2_000) });
+        let list = json!([question, answer, question]);
+        let file = stage.file("list.json", &list.to_string());
+        stage.plain(&[
+            "import",
+            &file,
+            "--name",
+            model,
+            "--format",
+            "openai-chat",
+            "--counter",
+            "approx",
+        ]);
+        let edit = ["delete", "1", "-c", model, "--for", "openai-chat", "--dry-run"];
+        stage.json(&edit)["cachePlan"].clone()
+    };
+    let known = plan("gpt-5.6-sol");
+    assert_eq!(known["pricesOf"], "gpt-5.6-sol", "{known}");
+    assert!(known["costNow"].is_number(), "{known}");
+    // A model that the table does not have is not priced as another one.
+    let unknown = plan("gpt-77");
+    assert_eq!((&unknown["pricesOf"], &unknown["costNow"]), (&json!(null), &json!(null)));
+    assert_eq!(unknown["unknownModel"], "gpt-77", "{unknown}");
+    let edit = ["delete", "1", "-c", "gpt-77", "--dry-run", "--for", "openai-chat"];
+    let asked = stage.json(&[&edit[..], &["--model", "gpt-5.5"]].concat());
+    assert_eq!(asked["cachePlan"]["pricesOf"], "gpt-5.5", "{asked}");
 }

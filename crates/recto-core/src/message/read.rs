@@ -1,7 +1,7 @@
 //! Reads the header of a message, in one pass over its JSON.
 
 use super::{Content, Header, Part, Span, shorten};
-use crate::error::FOREIGN_HINT;
+use crate::error::FOREIGN_ADVICE;
 use crate::json::{self, Kind, start_of_value};
 use crate::{Error, Role, Timestamp};
 
@@ -63,7 +63,7 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
     timestamp.map(self::timestamp).transpose()?;
     let content = content.unwrap_or_else(|| {
         let reason = match is_foreign {
-            true => format!("content is missing; {FOREIGN_HINT}"),
+            true => format!("content is missing; {FOREIGN_ADVICE}"),
             false => "content is missing; it is a string or a list of parts".to_owned(),
         };
         Err(Error::message_field("content", reason))

@@ -37,7 +37,7 @@ impl BatchStart {
             kept.sort_unstable();
             view = view.retain(
                 &kept,
-                |_, sums| sums.judge_from(boundary),
+                |_, sums| sums.keep_from(boundary),
                 |_, entry| entry.index() >= boundary,
             );
         }
@@ -106,9 +106,9 @@ impl BatchEnd {
         }
         let added = before.retain(
             &[],
-            |_, sums| match sums.judge_from(left_at) {
+            |_, sums| match sums.keep_from(left_at) {
                 Keep::All => Keep::Some,
-                judgement => judgement,
+                keep => keep,
             },
             |_, entry| entry.index() >= left_at && roles.contains(entry.role()),
         );

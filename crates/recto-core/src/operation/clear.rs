@@ -3,7 +3,7 @@
 use sum_tree::Keep;
 
 use super::Scope;
-use super::truncate::judge_by_role;
+use super::truncate::keep_by_role;
 use crate::draft::Draft;
 use crate::message_log::{check_loaded, is_loaded};
 use crate::{Error, Role, RoleSet};
@@ -39,9 +39,9 @@ impl Clear {
         };
         let mut view = draft.base(self.scope).retain(
             &draft.pinned(self.scope),
-            |_, sums| match judge_by_role(sums, roles) {
+            |_, sums| match keep_by_role(sums, roles) {
                 Keep::All if has_tools => Keep::Some,
-                judgement => judgement,
+                keep => keep,
             },
             |_, entry| roles.contains(entry.role()) && !is_stale(entry.index()),
         );

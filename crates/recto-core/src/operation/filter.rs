@@ -3,7 +3,7 @@
 use sum_tree::Keep;
 
 use super::Scope;
-use super::truncate::judge_by_role;
+use super::truncate::keep_by_role;
 use crate::draft::Draft;
 use crate::matcher::TextMatcher;
 use crate::message::shorten;
@@ -74,9 +74,9 @@ impl Filter {
         let mut absent = Vec::new();
         let view = draft.base(self.scope).retain(
             &draft.pinned(self.scope),
-            |_, sums| match judge_by_role(sums, roles) {
+            |_, sums| match keep_by_role(sums, roles) {
                 Keep::All if !matcher.passes_all() => Keep::Some,
-                judgement => judgement,
+                keep => keep,
             },
             |_, view_entry| {
                 roles.contains(view_entry.role())

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use sum_tree::Keep;
 
 use super::Scope;
-use super::truncate::judge_by_role;
+use super::truncate::keep_by_role;
 use crate::draft::Draft;
 use crate::edges::Edge;
 use crate::tool_exchange::{OpenEdges, open_entries};
@@ -86,7 +86,7 @@ impl Fit {
             draft.state.view.retain(
                 &pinned,
                 |at, sums| {
-                    if at >= start { Keep::All } else { budget.judge_before(start, at, sums) }
+                    if at >= start { Keep::All } else { budget.keep_before(start, at, sums) }
                 },
                 |at, entry| at >= start || !budget.others.contains(entry.role()),
             )
@@ -140,12 +140,12 @@ impl<'a> Budget<'a> {
         self.others.contains(entry.role()) && self.pinned.binary_search(&Position(at)).is_err()
     }
 
-    fn judge_before(&self, start: usize, at: usize, sums: &crate::view::Sums) -> Keep {
+    fn keep_before(&self, start: usize, at: usize, sums: &crate::view::Sums) -> Keep {
         use sum_tree::Summary;
         if at + sums.count() > start {
             return Keep::Some;
         }
-        match judge_by_role(sums, self.others) {
+        match keep_by_role(sums, self.others) {
             Keep::All => Keep::None,
             Keep::None => Keep::All,
             Keep::Some => Keep::Some,

@@ -160,9 +160,9 @@ impl Truncate {
             |start, sums| {
                 let end = start + sums.count();
                 if window.start <= start && end <= window.end {
-                    judge_by_role(sums, roles_at(true))
+                    keep_by_role(sums, roles_at(true))
                 } else if end <= window.start || window.end <= start {
-                    judge_by_role(sums, roles_at(false))
+                    keep_by_role(sums, roles_at(false))
                 } else {
                     Keep::Some
                 }
@@ -173,7 +173,7 @@ impl Truncate {
 }
 
 /// Whether all, some or none of the entries have one of these roles.
-pub(super) fn judge_by_role(sums: &Sums, roles: RoleSet) -> Keep {
+pub(super) fn keep_by_role(sums: &Sums, roles: RoleSet) -> Keep {
     match sums.count_of(roles) as usize {
         0 => Keep::None,
         count if count == sums.count() => Keep::All,

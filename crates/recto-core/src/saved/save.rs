@@ -60,7 +60,7 @@ fn save_log(log: &MessageLog) -> Vec<SavedEntry> {
 /// Writes versions in order, each as a change of earlier ones. It tracks the cost of reading each version, and
 /// writes a full list when the cost of the changes would be too high.
 ///
-/// A new saver can be used at any time: it writes a full list if it does not know the previous version.
+/// A new saver can be used at any time: it writes a full list if it has no cost of the previous version.
 #[derive(Clone, Debug, Default)]
 pub struct Saver {
     views: HashMap<Version, ViewCost>,

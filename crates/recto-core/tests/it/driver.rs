@@ -79,16 +79,16 @@ impl Pair {
         self.now += 7;
         match step {
             Step::Apply(request) => {
-                let ours = Request::from_json(&request.to_string())
+                let actual = Request::from_json(&request.to_string())
                     .and_then(|request| self.engine.apply(request, self.now));
-                let theirs = self.model.apply(request, self.now);
-                self.take(ours, theirs);
+                let expected = self.model.apply(request, self.now);
+                self.compare_results(actual, expected);
             }
             Step::SetTools(tools) => {
-                let ours = Tool::list_from_json(&tools.to_string())
+                let actual = Tool::list_from_json(&tools.to_string())
                     .and_then(|tools| self.engine.set_tools(tools, self.now));
-                let theirs = self.model.set_tools(tools, self.now);
-                self.take(ours, theirs);
+                let expected = self.model.set_tools(tools, self.now);
+                self.compare_results(actual, expected);
             }
             Step::Ask(query) => self.query(query),
             Step::MarkMap => {
@@ -101,20 +101,20 @@ impl Pair {
             }
             Step::State => {
                 let state = self.engine.array_state().expect("everything is loaded");
-                let (ours, theirs) = (json!(state), self.model.state());
-                assert_eq!(comparable_state(&ours), comparable_state(&theirs));
+                let (actual, expected) = (json!(state), self.model.state());
+                assert_eq!(comparable_state(&actual), comparable_state(&expected));
             }
             Step::Snapshot(batch) => self.snapshot(*batch),
             Step::Diff(from, to) => self.diff(*from, *to),
         }
     }
 
-    fn take(
+    fn compare_results(
         &mut self,
-        ours: Result<(Conversation, Outcome), Error>,
-        theirs: Result<testkit::Outcome, Refusal>,
+        actual: Result<(Conversation, Outcome), Error>,
+        expected: Result<testkit::Outcome, Refusal>,
     ) {
-        match (ours, theirs) {
+        match (actual, expected) {
             (Ok((engine, outcome)), Ok(expected)) => {
                 self.engine = engine;
                 compare(&outcome, &expected);
@@ -123,9 +123,9 @@ impl Pair {
             (Err(error), Err(refusal)) => {
                 assert_eq!(error.code().as_str(), refusal.code, "{error} | {}", refusal.message);
                 if let Some(details) = refusal.details {
-                    let ours = error.to_json()["error"]["details"].clone();
+                    let actual = error.to_json()["error"]["details"].clone();
                     for (name, value) in details.as_object().expect("details are an object") {
-                        assert_eq!(ours[name], *value, "{error}");
+                        assert_eq!(actual[name], *value, "{error}");
                     }
                 }
             }
@@ -187,9 +187,10 @@ impl Pair {
     }
 
     fn query(&self, query: &Value) {
-        let ours = Query::from_json(&query.to_string()).and_then(|query| self.engine.query(&query));
-        let theirs = self.model.query_positions(query);
-        match (ours, theirs) {
+        let actual =
+            Query::from_json(&query.to_string()).and_then(|query| self.engine.query(&query));
+        let expected = self.model.query_positions(query);
+        match (actual, expected) {
             (Ok(hits), Ok(expected)) => {
                 let hits: Vec<_> = hits
                     .iter()
@@ -200,39 +201,39 @@ impl Pair {
             (Err(error), Err(refusal)) => {
                 assert_eq!(error.code().as_str(), refusal.code, "{error} | {}", refusal.message);
             }
-            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+            (actual, expected) => panic!("{actual:?} against {expected:?}"),
         }
     }
 
     fn snapshot(&self, batch: usize) {
         match (self.engine.snapshot(BatchIndex(batch)), self.model.snapshot(batch)) {
-            (Ok(ours), Ok(theirs)) => {
-                assert_eq!(numbers(ours.view.iter()), theirs.messages);
-                assert_eq!(ours.view.len(), theirs.message_count);
-                assert_eq!(ours.timestamp, theirs.timestamp);
-                if let Some(description) = theirs.description {
-                    assert_eq!(ours.description, description);
+            (Ok(actual), Ok(expected)) => {
+                assert_eq!(numbers(actual.view.iter()), expected.messages);
+                assert_eq!(actual.view.len(), expected.message_count);
+                assert_eq!(actual.timestamp, expected.timestamp);
+                if let Some(description) = expected.description {
+                    assert_eq!(actual.description, description);
                 }
             }
             (Err(error), Err(refusal)) => assert_eq!(error.code().as_str(), refusal.code),
-            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+            (actual, expected) => panic!("{actual:?} against {expected:?}"),
         }
     }
 
     fn diff(&self, from: u64, to: u64) {
         let version = |number: u64| Version(u32::try_from(number).unwrap_or(u32::MAX));
         match (self.engine.diff(version(from), version(to)), self.model.diff(from, to)) {
-            (Ok(ours), Ok(theirs)) => {
-                assert_eq!(ours.hidden.tokens, theirs.hidden_tokens);
-                assert_eq!(ours.shown.tokens, theirs.shown_tokens);
-                assert_eq!(numbers(ours.hidden.indices), theirs.hidden);
-                assert_eq!(numbers(ours.shown.indices), theirs.shown);
-                assert_eq!(ours.moved.indices.len(), theirs.moved_count);
-                assert_eq!(ours.kept.messages, theirs.kept.len());
-                assert_eq!(ours.kept.tokens, theirs.kept_tokens);
+            (Ok(actual), Ok(expected)) => {
+                assert_eq!(actual.hidden.tokens, expected.hidden_tokens);
+                assert_eq!(actual.shown.tokens, expected.shown_tokens);
+                assert_eq!(numbers(actual.hidden.indices), expected.hidden);
+                assert_eq!(numbers(actual.shown.indices), expected.shown);
+                assert_eq!(actual.moved.indices.len(), expected.moved_count);
+                assert_eq!(actual.kept.messages, expected.kept.len());
+                assert_eq!(actual.kept.tokens, expected.kept_tokens);
             }
             (Err(error), Err(refusal)) => assert_eq!(error.code().as_str(), refusal.code),
-            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+            (actual, expected) => panic!("{actual:?} against {expected:?}"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The model and the tools of a chat, from options and a configuration file.
 
 use clap::Args;
-use recto_agent::{CommandTool, Endpoint, McpServer, Target};
+use recto_agent::{CommandTool, Endpoint, HttpModel, McpServer, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -34,7 +34,7 @@ pub(super) struct ModelArguments {
     #[arg(long, value_name = "NAME")]
     key_variable: Option<String>,
 
-    /// Send the key over plain HTTP to another machine, where others may read it
+    /// Allow the key to be sent over plain HTTP, unencrypted, to another machine
     #[arg(long)]
     allow_http: bool,
 }
@@ -82,25 +82,26 @@ impl Configuration {
             None => ConfigFile::default(),
         };
         let target = target(arguments, &file)?;
-        let (usual_url, usual_key) = match target {
+        let (default_url, default_variable) = match target {
             Target::Anthropic => ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
             _ => ("https://api.openai.com/v1", "OPENAI_API_KEY"),
         };
         let model = arguments.model.clone().or(file.model);
         let model = model.ok_or_else(|| Failure::Usage("no model is given; use --model".into()))?;
         let base_url = arguments.base_url.clone().or(file.base_url);
-        let is_usual = base_url.is_none() && target != Target::Gemini;
-        let mut endpoint = Endpoint::new(base_url.unwrap_or(usual_url.into()), model);
+        let needs_key = base_url.is_none() && target != Target::Gemini;
+        let mut endpoint = Endpoint::new(base_url.unwrap_or(default_url.into()), model);
         let variable = arguments.key_variable.clone().or(file.key_variable);
-        match (context.environment.text(variable.as_deref().unwrap_or(usual_key)), variable) {
+        match (context.environment.text(variable.as_deref().unwrap_or(default_variable)), variable)
+        {
             (Some(key), _) => endpoint = endpoint.key(key),
             (None, Some(variable)) => {
                 return Err(Failure::Usage(format!("the variable {variable} is not set")));
             }
-            (None, None) if is_usual => {
+            (None, None) if needs_key => {
                 return Err(Failure::Usage(format!(
-                    "the variable {usual_key} is not set; set it to your API key, or name another \
-                     variable with --key-variable. A server that needs no key is given with --base-url"
+                    "the variable {default_variable} is not set; set it to your API key, or name another \
+                     variable with --key-variable; use --base-url for a server that needs no key"
                 )));
             }
             // A local server may need no key.
@@ -135,7 +136,7 @@ fn target(arguments: &ModelArguments, file: &ConfigFile) -> Result<Target, Failu
     if let Some(target) = arguments.target {
         return Ok(target);
     }
-    let names = Target::ALL.map(Target::name).join(", ");
+    let names = HttpModel::TARGETS.map(Target::name).join(", ");
     let Some(name) = &file.provider else {
         return Err(Failure::Usage(format!("no provider is given; use --for with one of {names}")));
     };

@@ -28,8 +28,8 @@ impl Pairs<Box<RawValue>> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reads<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reads<T> {
+        struct PairsVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for PairsVisitor<T> {
             type Value = Pairs<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,7 +44,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
                 Ok(Pairs(pairs))
             }
         }
-        deserializer.deserialize_map(Reads(PhantomData))
+        deserializer.deserialize_map(PairsVisitor(PhantomData))
     }
 }
 

@@ -56,35 +56,35 @@ fn command_tool(
     context: &Context<'_>,
 ) -> Result<CommandTool, Failure> {
     let name = fields.0.iter().find(|(name, _)| name == "name");
-    let which = match name.and_then(|(_, name)| serde_json::from_str::<String>(name.get()).ok()) {
+    let label = match name.and_then(|(_, name)| serde_json::from_str::<String>(name.get()).ok()) {
         Some(name) => format!("{name:?}"),
         None => format!("number {number}"),
     };
     let wrong =
-        |reason: String| Failure::Usage(format!("tool {which} in the configuration: {reason}"));
-    let (of_model, own): (Vec<_>, Vec<_>) =
+        |reason: String| Failure::Usage(format!("tool {label} in the configuration: {reason}"));
+    let (model_fields, program_fields): (Vec<_>, Vec<_>) =
         fields.0.into_iter().partition(|(name, _)| MODEL_FIELDS.contains(&name.as_str()));
-    if let Some((name, _)) = of_model
+    if let Some((name, _)) = model_fields
         .iter()
         .enumerate()
-        .find(|(at, (name, _))| of_model[..*at].iter().any(|(it, _)| it == name))
+        .find(|(at, (name, _))| model_fields[..*at].iter().any(|(it, _)| it == name))
         .map(|(_, it)| it)
     {
         return Err(wrong(format!("the field {name} is given twice")));
     }
-    let config: ToolConfig = serde_json::from_str(&Pairs(own).to_json())
+    let config: ToolConfig = serde_json::from_str(&Pairs(program_fields).to_json())
         .map_err(|error| wrong(without_position(&error.to_string())))?;
     let [program, arguments @ ..] = &config.command[..] else {
         return Err(wrong("command is empty; give the program and its arguments".into()));
     };
     // The other fields are sent to the model unchanged.
-    let tool =
-        Tool::from_json(&Pairs(of_model).to_json()).map_err(|error| wrong(error.to_string()))?;
+    let tool = Tool::from_json(&Pairs(model_fields).to_json())
+        .map_err(|error| wrong(error.to_string()))?;
     let mut tool = CommandTool::new(tool, program).arguments(arguments);
     for variable in &config.variables {
-        let held = context.environment.text(variable);
-        let held = held.ok_or_else(|| wrong(format!("the variable {variable} is not set")))?;
-        tool = tool.variable(variable, held);
+        let value = context.environment.text(variable);
+        let value = value.ok_or_else(|| wrong(format!("the variable {variable} is not set")))?;
+        tool = tool.variable(variable, value);
     }
     for (variable, value) in config.env.0 {
         tool = tool.variable(variable, value);

@@ -20,10 +20,10 @@ struct Column {
     versions: (u32, u32),
 }
 
-/// One column per version; if there is not enough room, several versions share a column.
+/// One column per version. If there are more versions than columns, several versions share a column.
 fn columns(points: &[Point], width: usize) -> Vec<Column> {
-    let room = width.saturating_sub(AXIS + 1).max(10);
-    let count = points.len().min(room);
+    let available = width.saturating_sub(AXIS + 1).max(10);
+    let count = points.len().min(available);
     let column = |number: usize| {
         let (start, end) = (number * points.len() / count, (number + 1) * points.len() / count);
         let points = &points[start..end.max(start + 1)];
@@ -47,14 +47,14 @@ pub(super) fn rows(points: &[Point], width: usize, height: usize) -> Vec<Row> {
     const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let columns = columns(points, width);
     let wide = column_width(&columns, width);
-    let most = columns.iter().map(|column| column.tokens.max(column.log_tokens)).max();
-    let most = most.unwrap_or(0).max(1);
+    let max_tokens = columns.iter().map(|column| column.tokens.max(column.log_tokens)).max();
+    let max_tokens = max_tokens.unwrap_or(0).max(1);
     let eighths =
-        |tokens: u64| (tokens as u128 * height as u128 * 8).div_ceil(most.into()) as usize;
+        |tokens: u64| (tokens as u128 * height as u128 * 8).div_ceil(max_tokens.into()) as usize;
     (0..height)
         .rev()
         .map(|row| {
-            let tokens = most * (row as u64 + 1) / height as u64;
+            let tokens = max_tokens * (row as u64 + 1) / height as u64;
             let is_labelled = row + 1 == height || row + 1 == height / 2;
             let label = if is_labelled { grouped(tokens) } else { String::new() };
             let sign = |column: &Column| {

@@ -57,7 +57,7 @@ fn without_limits_deep_messages_are_kept_unchanged() {
                 Message::from_json_within(&json, &Limits::NONE).expect("there is no limit");
             assert_eq!(message.json(), json);
             let (conversation, _) = fresh().append([message], 1).expect("it is accepted");
-            let searched = conversation.search("[[[[").expect("it is a question").len();
+            let searched = conversation.search("[[[[").expect("the query is valid").len();
             let is_input = json.contains("tool_use") && json.contains("[[[[");
             assert_eq!(searched, usize::from(is_input), "only an input has a text");
             assert_eq!(conversation.messages().next().map(Message::json), Some(&*json));

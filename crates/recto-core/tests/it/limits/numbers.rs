@@ -82,7 +82,7 @@ const QUERIES: &[(&str, &str)] = &[
     (r#"{"version":#}"#, "version_not_found"),
 ];
 
-fn worked() -> Conversation {
+fn edited() -> Conversation {
     after(
         fresh(),
         &[
@@ -95,13 +95,13 @@ fn worked() -> Conversation {
 
 #[test]
 fn a_huge_number_in_any_field_is_accepted_or_refused_with_a_code() {
-    for conversation in [fresh(), worked()] {
+    for conversation in [fresh(), edited()] {
         for (template, expected) in REQUESTS {
             for number in HUGE {
                 let request = template.replace('#', number);
-                let answer = send(&conversation, &request, 9);
-                assert_eq!(code_of(&answer), *expected, "{request}");
-                if let Ok((next, outcome)) = answer {
+                let result = send(&conversation, &request, 9);
+                assert_eq!(code_of(&result), *expected, "{request}");
+                if let Ok((next, outcome)) = result {
                     next.verify().unwrap_or_else(|fault| panic!("{request}: {fault}"));
                     outcome.to_json();
                 }
@@ -110,16 +110,16 @@ fn a_huge_number_in_any_field_is_accepted_or_refused_with_a_code() {
         for (template, expected) in QUERIES {
             for number in HUGE {
                 let query = template.replace('#', number);
-                let answer = Query::from_json(&query).and_then(|query| conversation.query(&query));
-                assert_eq!(code_of(&answer), *expected, "{query}");
+                let result = Query::from_json(&query).and_then(|query| conversation.query(&query));
+                assert_eq!(code_of(&result), *expected, "{query}");
             }
         }
     }
 }
 
 #[test]
-fn zero_is_accepted_in_every_field_with_a_number() {
-    for conversation in [fresh(), worked()] {
+fn zero_in_any_field_keeps_the_invariants() {
+    for conversation in [fresh(), edited()] {
         for (template, _) in REQUESTS {
             let request = template.replace('#', "0");
             if let Ok((next, _)) = send(&conversation, &request, 9) {
@@ -128,8 +128,8 @@ fn zero_is_accepted_in_every_field_with_a_number() {
         }
         for (template, _) in QUERIES {
             let query = template.replace('#', "0");
-            let answer = Query::from_json(&query).and_then(|query| conversation.query(&query));
-            assert_eq!(code_of(&answer), "ok", "{query}");
+            let result = Query::from_json(&query).and_then(|query| conversation.query(&query));
+            assert_eq!(code_of(&result), "ok", "{query}");
         }
     }
 }
@@ -137,7 +137,7 @@ fn zero_is_accepted_in_every_field_with_a_number() {
 #[test]
 fn the_largest_valid_number_is_accepted_and_the_next_is_refused() {
     // Version 3, batches 0 and 1, log of 5, view of 3: the pinned entry and the last two.
-    let conversation = worked();
+    let conversation = edited();
     assert_eq!(view(&conversation), [2, 3, 4]);
     let cases = [
         (r#"{"operation":"INSERT","position":#,"messages":[{"role":"user","content":"x"}]}"#, 3),
@@ -149,9 +149,10 @@ fn the_largest_valid_number_is_accepted_and_the_next_is_refused() {
         (r#"{"operation":"ROLLBACK","targetVersion":#}"#, 3),
     ];
     for (template, last) in cases {
-        let ask = |number: i32| send(&conversation, &template.replace('#', &number.to_string()), 9);
-        assert_eq!(code_of(&ask(last)), "ok", "{template} {last}");
-        assert_ne!(code_of(&ask(last + 1)), "ok", "{template} {}", last + 1);
+        let apply =
+            |number: i32| send(&conversation, &template.replace('#', &number.to_string()), 9);
+        assert_eq!(code_of(&apply(last)), "ok", "{template} {last}");
+        assert_ne!(code_of(&apply(last + 1)), "ok", "{template} {}", last + 1);
     }
 }
 
@@ -182,7 +183,7 @@ fn a_timestamp_is_any_whole_number_of_64_bits() {
 
 #[test]
 fn methods_accept_positions_that_do_not_exist() {
-    for conversation in [fresh(), worked()] {
+    for conversation in [fresh(), edited()] {
         let view = conversation.view();
         let len = view.len();
         assert_eq!(view.get(Position(usize::MAX)), None);
