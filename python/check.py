@@ -62,6 +62,27 @@ def install(python: Path, variables: dict[str, str]) -> bool:
     return True
 
 
+def build_wheel(python: Path, target: Path) -> Path:
+    """Builds the wheel with the profile ``dist``, as it is published."""
+    wheels = target / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    maturin = [python.parent / "maturin", "build", "--profile", "dist", "--locked", "--out", wheels]
+    built = run(*maturin, env={**os.environ, "CARGO_TARGET_DIR": str(target)}, capture_output=True)
+    if built.returncode:
+        sys.exit(f"maturin cannot build the wheel:\n{built.stderr}")
+    return next(wheels.glob("recto_context-*.whl"))
+
+
+def unpack_wheel(python: Path, wheel: Path, target: Path) -> Path:
+    """Installs the wheel in an empty folder, beside the packages of the environment."""
+    packed = target / "python" / "packed"
+    shutil.rmtree(packed, ignore_errors=True)
+    install = [python, "-m", "pip", "install", "-q", "--no-deps", "--target", packed, wheel]
+    if run(*install).returncode:
+        sys.exit(f"{wheel.name} cannot be installed")
+    return packed
+
+
 def main() -> int:
     target = Path(sys.argv[1]).resolve()
     python = environment(target)

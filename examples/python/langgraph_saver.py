@@ -22,7 +22,7 @@ config = {"configurable": {"thread_id": "t1"}}
 for question in ["Why does checkout fail?", "And in June?"]:
     app.invoke({"messages": [("user", question)]}, config)
 
-talk = saver.conversation("t1")  # the same thread, as Recto stores it
-print(talk.stats()["totalMessages"], "messages in", talk.version(), "versions")
+conversation = saver.conversation("t1")  # the same thread, as Recto stores it
+print(conversation.stats()["totalMessages"], "messages in", conversation.version(), "versions")
 saver.copy_thread("t1", "what-if")  # copies no messages
 print("forked from", saver.conversation("what-if").info()["forkedFrom"]["version"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from . import types as t
 from ._json import decode, encode, not_text
-from ._recto import compute
+from ._recto import call, compute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +119,9 @@ def count_tokens(
 
 
 def _compute(request: Mapping[str, Any]) -> dict[str, Any]:
+    response = call(request)
+    if response is not NotImplemented:
+        return response
     try:
         return decode(compute(encode(request)))
     except UnicodeEncodeError:

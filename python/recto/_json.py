@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from json import encoder as _encoder
 from typing import Any, cast
 
 from .errors import InvalidRequest
@@ -12,10 +13,31 @@ from .errors import InvalidRequest
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
+def _make_write() -> Callable[[object], str]:
+    """A function that writes JSON, and raises for a value that is not JSON.
+
+    ``JSONEncoder.encode`` creates its native encoder in every call, which takes longer than to write a
+    short request. Here it is created once. A value that contains itself raises ``RecursionError``.
+    """
+    make: Any = getattr(_encoder, "c_make_encoder", None)
+    text: Any = getattr(_encoder, "encode_basestring", None)
+    try:
+        chunks = make(None, _ENCODER.default, text, None, ":", ",", False, False, False)
+        if "".join(chunks({"a": [1, "é"]}, 0)) != '{"a":[1,"é"]}':
+            return _ENCODER.encode
+    except TypeError:  # another implementation of Python
+        return _ENCODER.encode
+    return lambda value: "".join(chunks(value, 0))
+
+
+_write = _make_write()
+_DECODER = json.JSONDecoder()
+
+
 def encode(value: object) -> str:
     """The value as JSON. Raises :class:`InvalidRequest` with the path of a value that is not JSON."""
     try:
-        return _ENCODER.encode(value)
+        return _write(value)
     except (TypeError, ValueError, RecursionError) as error:
         path, reason = _fault(value, "", set()) or ("", str(error))
     raise InvalidRequest("invalid_json", f"{path or 'the request'} {reason}", path or None)
@@ -30,7 +52,7 @@ def not_text(value: object) -> InvalidRequest:
 def decode(text: str) -> Any:
     """The value of JSON text. An integer with more digits than Python converts becomes a ``Decimal``."""
     try:
-        return json.loads(text)
+        return _DECODER.raw_decode(text)[0]  # the native module writes no spaces
     except ValueError:
         return json.loads(text, parse_int=_integer)
 

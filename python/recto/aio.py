@@ -209,7 +209,7 @@ class AsyncConversation:
         description: str | None = None,
         **options: Unpack[t.WriteOptions],
     ) -> t.Outcome:
-        """Puts a message in the place of the entry at a position. The old entry stays in the log."""
+        """Replaces the entry at a position with a message. The old entry stays in the log."""
         return await asyncio.to_thread(
             self._sync.replace, position, message, description=description, **options
         )
@@ -222,7 +222,7 @@ class AsyncConversation:
         description: str | None = None,
         **options: Unpack[t.WriteOptions],
     ) -> t.Outcome:
-        """Hides log entries (DELETE). With ``summary``, a message takes their place (COMPRESS)."""
+        """Hides log entries (DELETE). ``summary`` is a message that replaces them (COMPRESS)."""
         return await asyncio.to_thread(
             self._sync.hide, indices, summary=summary, description=description, **options
         )
@@ -275,7 +275,7 @@ class AsyncConversation:
         return await asyncio.to_thread(self._sync.undo, **options)
 
     async def redo(self, **options: Unpack[t.WriteOptions]) -> t.Outcome:
-        """Applies the request again that the newest UNDO reverted."""
+        """Applies again the request that the newest UNDO reverted."""
         return await asyncio.to_thread(self._sync.redo, **options)
 
     async def rollback(

@@ -26,6 +26,10 @@ __all__ = ["RectoSession", "fit_input"]
 T = TypeVar("T")
 _KEY = "openai_agents"
 """The field of ``metadata`` with the item, as it was added."""
+_TEXT_KEY = "openai_agents_text"
+"""The field of ``metadata`` with the name of the field of the item that is the content of the message."""
+_TEXT_FIELDS = ("content", "output")
+"""The fields of an item whose text is stored once, as the content of the message."""
 _MAX_ATTEMPTS = 100
 """Maximum attempts after version conflicts."""
 
@@ -199,7 +203,10 @@ def _is_from_user(entry: t.Entry) -> bool:
 def _item(message: dict[str, Any]) -> TResponseInputItem:
     metadata = message.get("metadata") or {}
     if _KEY in metadata:
-        return metadata[_KEY]
+        item = metadata[_KEY]
+        if _TEXT_KEY in metadata:
+            item[metadata[_TEXT_KEY]] = _only_text(message["content"])
+        return item
     # A message that was not added by the SDK, such as a summary.
     content = message["content"]
     if not isinstance(content, str):
@@ -232,7 +239,25 @@ def _message(item: TResponseInputItem) -> dict[str, Any]:
         parts = [
             {"type": "tool_result", "tool_use_id": str(fields.get("call_id")), "content": content}
         ]
-    return {"role": role, "content": parts, "metadata": {_KEY: item}}
+    return {"role": role, "content": parts, "metadata": _metadata(fields, parts)}
+
+
+def _metadata(item: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The item, with ``None`` in the place of the text that is the content of the message."""
+    for field in _TEXT_FIELDS:
+        text = item.get(field)
+        if isinstance(text, str) and text and _only_text(parts) == text:
+            return {_KEY: {**item, field: None}, _TEXT_KEY: field}
+    return {_KEY: item}
+
+
+def _only_text(content: str | list[dict[str, Any]]) -> str | None:
+    """The text of a message or of a tool result that is nothing but this text."""
+    if isinstance(content, str):
+        return content
+    part = content[0] if len(content) == 1 else {}
+    text = part.get("text") if part.get("type") == "text" else part.get("content")
+    return text if isinstance(text, str) else None
 
 
 def _parts(content: object) -> list[dict[str, Any]]:

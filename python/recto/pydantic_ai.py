@@ -1,6 +1,7 @@
-"""A Pydantic AI capability that bounds what the model reads.
+"""Pydantic AI: a capability that bounds what the model reads, and a store for conversations.
 
 ``RectoContext`` shapes the request of each model call. The history of the run keeps every message.
+``RectoConversationStore`` keeps conversations in a Recto store.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext
 
 from ._fit import Fitted, fit
+from ._pydantic_store import RectoConversationStore
 from .errors import BudgetTooSmall
 
-__all__ = ["RectoContext", "fit_messages"]
+__all__ = ["RectoContext", "RectoConversationStore", "fit_messages", "message_of"]
 
 
 @dataclass
@@ -72,7 +74,7 @@ def fit_messages(
     A tool call stays with its returns. If the newest message alone is larger than the budget, it is
     kept with as little else as possible.
     """
-    converted = [_message(message) for message in messages]
+    converted = [message_of(message) for message in messages]
     keep = [at for at, message in enumerate(messages) if _has_system_prompt(message)]
     target = budget * 6 // 10 if target is None else target
     try:
@@ -93,8 +95,8 @@ def _has_system_prompt(message: ModelMessage) -> bool:
     return any(isinstance(part, SystemPromptPart) for part in message.parts)
 
 
-def _message(message: ModelMessage) -> dict[str, Any]:
-    """One Recto message for each message, so that positions are the same."""
+def message_of(message: ModelMessage) -> dict[str, Any]:
+    """The message as one Recto message, so that positions are the same."""
     is_request = isinstance(message, ModelRequest)
     parts: list[dict[str, Any]] = []
     for part in message.parts:

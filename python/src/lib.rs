@@ -7,6 +7,8 @@
 //! store therefore compares the id of its process with the present one: in another process it refuses
 //! requests, and it is neither closed nor freed there.
 
+mod json;
+
 use std::mem;
 use std::process;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -82,6 +84,15 @@ impl NativeStore {
         answered.map_err(|error| raised(py, &error))
     }
 
+    /// Answers a request that is a Python object. Returns `NotImplemented` for an object whose JSON is
+    /// written in Python.
+    fn call<'py>(&self, py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match json::written(request) {
+            Some(text) => value(py, &self.request(py, &text)?),
+            None => Ok(py.NotImplemented().into_bound(py)),
+        }
+    }
+
     /// Closes the store when its running requests have ended. Closing it again has no effect.
     fn close(&self, py: Python<'_>) {
         let open = match self.is_of_this_process() {
@@ -142,6 +153,24 @@ fn compute(py: Python<'_>, text: &str) -> PyResult<String> {
     answered.map_err(|error| raised(py, &error))
 }
 
+/// [`compute`] for a request that is a Python object, as [`NativeStore::call`].
+#[pyfunction]
+#[pyo3(signature = (request, /))]
+fn call<'py>(py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match json::written(request) {
+        Some(text) => value(py, &compute(py, &text)?),
+        None => Ok(py.NotImplemented().into_bound(py)),
+    }
+}
+
+/// The response as a Python object.
+fn value<'py>(py: Python<'py>, response: &str) -> PyResult<Bound<'py, PyAny>> {
+    match json::read(py, response) {
+        Some(value) => Ok(value),
+        None => py.import("recto._json")?.call_method1("decode", (response,)),
+    }
+}
+
 /// The exception for an error of the contract: `recto.errors.error_of` chooses its class.
 fn raised(py: Python<'_>, error: &str) -> PyErr {
     let make = || py.import("recto.errors")?.call_method1("error_of", (error,));
@@ -155,5 +184,5 @@ fn raised(py: Python<'_>, error: &str) -> PyErr {
 #[pymodule]
 mod _recto {
     #[pymodule_export]
-    use super::{NativeStore, compute, schema};
+    use super::{NativeStore, call, compute, schema};
 }

@@ -23,11 +23,11 @@ class ScriptedModel(BaseChatModel):
 
     def _generate(self, messages, stop=None, run_manager=None, **options):
         self.requests.append(list(messages))
-        torn = violations(messages)
-        if torn:
-            self.refused.append(torn)
+        broken = violations(messages)
+        if broken:
+            self.refused.append(broken)
             if self.strict:
-                raise ValueError(f"400 invalid request: {torn}")
+                raise ValueError(f"400 invalid request: {broken}")
         number = len(self.requests)
         if number % (self.calls + 1):
             call = {"id": f"call_{number}", "name": "read", "args": {"path": f"f{number}"}}
@@ -39,18 +39,18 @@ class ScriptedModel(BaseChatModel):
 
 def violations(messages):
     """Calls without results and results without calls, as providers check them."""
-    waiting, found = set(), []
+    open_calls, found = set(), []
     for position, message in enumerate(messages):
         if isinstance(message, ToolMessage):
-            if message.tool_call_id not in waiting:
+            if message.tool_call_id not in open_calls:
                 found.append((position, "a result without a call"))
-            waiting.discard(message.tool_call_id)
+            open_calls.discard(message.tool_call_id)
             continue
-        if waiting:
+        if open_calls:
             found.append((position, "a call without a result"))
         calls = message.tool_calls if isinstance(message, AIMessage) else []
-        waiting = {call["id"] for call in calls}
-    if waiting:
+        open_calls = {call["id"] for call in calls}
+    if open_calls:
         found.append((len(messages), "a call without a result"))
     return found
 

@@ -32,7 +32,7 @@ def agent_with(middleware, calls=8, **options):
 
 
 def crash(agent):
-    """The process ends after the model has called a tool. The user goes on."""
+    """Stores a state without the tool result, as after a process that ended during the call."""
     lost = {"id": "lost", "name": "read", "args": {"path": "x"}}
     messages = [HumanMessage("second task"), AIMessage("", tool_calls=[lost])]
     agent.update_state(CONFIG, {"messages": messages}, as_node="model")
@@ -63,18 +63,18 @@ def test_requests_fit_and_are_valid_and_the_state_keeps_all(mode):
     assert max(len(request) for request in model.requests) < 20
     assert all(report.tokens <= 1000 for report in reports)
     assert any(report.repairs for report in reports)
-    # The model's own messages are those of the state.
+    # Messages of a request that are in the state equal those of the state.
     by_id = {message.id: message for message in state}
     for request in model.requests:
         for message in request:
             if message.id in by_id:
                 assert message == by_id[message.id]
-    # Most calls keep the prefix of the call before: cuts are rare.
+    # Most calls keep the prefix of the previous call: cuts are rare.
     kept = sum(report.hidden == 0 for report in reports)
     assert kept > len(reports) / 2
-    talk = middleware.conversation("t")
-    assert len(talk.query(scope="all")) == len(state) - 1  # without the last answer
-    cuts = [one for one in talk.versions() if one["operation"] == "FIT"]
+    conversation = middleware.conversation("t")
+    assert len(conversation.query(scope="all")) == len(state) - 1  # without the last answer
+    cuts = [version for version in conversation.versions() if version["operation"] == "FIT"]
     assert cuts and "over the budget of 1000" in cuts[0]["description"]
     assert cuts[0]["note"] == {"recto": "langchain", "event": "cut"}
     assert store.verify()["sound"]
@@ -94,9 +94,9 @@ def test_a_cut_that_was_undone_is_not_repeated():
     agent, model = agent_with(middleware, calls=4)
     while not any(report.hidden for report in reports):
         agent.invoke({"messages": [("user", "task")]}, CONFIG)
-    talk = middleware.conversation("t")
-    cut = next(one for one in talk.versions() if one["operation"] == "FIT")
-    talk.rollback(version=cut["version"] - 1)
+    conversation = middleware.conversation("t")
+    cut = next(item for item in conversation.versions() if item["operation"] == "FIT")
+    conversation.rollback(version=cut["version"] - 1)
     agent.invoke({"messages": [("user", "task")]}, CONFIG)
     assert reports[-1].paused and reports[-1].tokens > 1000
     middleware.resume("t")
@@ -120,7 +120,7 @@ def test_messages_that_leave_the_state_leave_the_view():
 
 
 def test_a_new_process_continues_the_conversation(tmp_path):
-    address = f"sqlite:{tmp_path}/talks.db"
+    address = f"sqlite:{tmp_path}/recto.db"
     saver = InMemorySaver()
     for _ in range(2):
         with Store.open(address) as store:
@@ -129,8 +129,8 @@ def test_a_new_process_continues_the_conversation(tmp_path):
             agent = create_agent(model, [read], middleware=[middleware], checkpointer=saver)
             agent.invoke({"messages": [("user", "task")]}, CONFIG)
             assert not model.refused
-            talk = middleware.conversation("t")
-            logged = [entry["message"]["id"] for entry in talk.query(scope="all")]
+            conversation = middleware.conversation("t")
+            logged = [entry["message"]["id"] for entry in conversation.query(scope="all")]
             assert len(logged) == len(set(logged))
 
 
@@ -171,9 +171,9 @@ def test_messages_are_restored_exactly():
         FunctionMessage("x", name="f"),
     ]
     store = Store.open("memory:")
-    talk = store.create("talk", counter="approx")
-    talk.append([to_recto(message) for message in messages])
-    restored = [from_recto(message) for message in talk.messages()]
+    conversation = store.create("messages", counter="approx")
+    conversation.append([to_recto(message) for message in messages])
+    restored = [from_recto(message) for message in conversation.messages()]
     assert restored == messages
     assert [type(one) for one in restored] == [type(one) for one in messages]
 

@@ -17,7 +17,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from recto import Store
-from recto.langgraph import RectoSaver
+from recto.langgraph import RectoCheckpointer, RectoSaver
 
 
 @checkpointer_test(name="RectoSaver(InMemorySaver)")
@@ -31,7 +31,12 @@ async def over_sqlite():
         yield RectoSaver(inner, Store.open("memory:"))
 
 
-@pytest.mark.parametrize("saver", [over_memory, over_sqlite])
+@checkpointer_test(name="RectoCheckpointer")
+async def standalone():
+    yield RectoCheckpointer(Store.open("memory:"))
+
+
+@pytest.mark.parametrize("saver", [over_memory, over_sqlite, standalone])
 def test_the_conformance_suite_passes_with_all_capabilities(saver):
     report = asyncio.run(validate(saver))
     assert report.passed_all(), report
@@ -145,7 +150,7 @@ def test_storage_grows_with_what_is_new(tmp_path):
 
 def test_a_new_process_reads_what_another_one_stored(tmp_path):
     connection = sqlite3.connect(tmp_path / "inner.db", check_same_thread=False)
-    address = f"sqlite:{tmp_path}/talks.db"
+    address = f"sqlite:{tmp_path}/recto.db"
     with Store.open(address) as store:
         messages = run(agent(RectoSaver(SqliteSaver(connection), store), calls=3))
     with Store.open(address) as store:

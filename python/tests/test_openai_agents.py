@@ -33,6 +33,10 @@ ITEMS = [
     {"role": "developer", "content": "be brief"},
     {"role": "user", "content": "hello"},
     {"type": "item_reference", "id": "x"},
+    {"type": "reasoning", "id": "rs_2", "summary": [], "content": None},
+    {"type": "function_call_output", "call_id": "c", "content": None, "output": "text"},
+    {"type": "function_call_output", "call_id": "d", "output": ""},
+    {"role": "assistant", "content": None},
     {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAA"}]},
 ]  # fmt: skip
 
@@ -42,7 +46,7 @@ def read(path: str) -> str:
     return "\n".join(f"{path} line {number} of the log" for number in range(25))
 
 
-def test_items_come_back_as_they_were_added():
+def test_items_are_returned_as_they_were_added():
     async def run():
         session = RectoSession("s", Store.open("memory:"))
         assert isinstance(session, Session)
@@ -61,6 +65,20 @@ def test_items_come_back_as_they_were_added():
         assert await session.get_items() == []
         await session.undo()
         assert await session.get_items() == ITEMS[:-1]
+
+    asyncio.run(run())
+
+
+def test_a_text_is_stored_once_and_the_order_of_fields_stays():
+    async def run():
+        session = RectoSession("s", Store.open("memory:"))
+        text = "a text of some length"
+        items = [{"content": text, "role": "user"}, {"output": text, "call_id": "a"}]
+        items[1]["type"] = "function_call_output"
+        await session.add_items(items)
+        stored = json.dumps(session.conversation.messages())
+        assert stored.count(text) == 2
+        assert json.dumps(await session.get_items()) == json.dumps(items)
 
     asyncio.run(run())
 

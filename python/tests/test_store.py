@@ -192,7 +192,7 @@ def test_a_closed_store_refuses_requests():
 
 
 def test_a_file_is_shared_and_kept(tmp_path):
-    address = f"sqlite:{tmp_path}/talks.db"
+    address = f"sqlite:{tmp_path}/recto.db"
     with Store.open(address) as first, Store.open(address) as second:
         first.create("talk").append(user("one"))
         assert second.conversation("talk").messages() == [user("one")]

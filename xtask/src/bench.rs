@@ -4,6 +4,7 @@
 //! Valgrind counts the instructions, through gungraun. The counts do not depend on the load of the machine, so
 //! the benchmark has hard limits and fails on a regression.
 
+mod bindings;
 mod format;
 mod model_loop;
 
@@ -46,6 +47,8 @@ enum What {
     Cli,
     /// Recto's own time in a model call, compared with LangGraph; fails above a limit.
     Loop,
+    /// Times and sizes of the Python package beside those of frameworks; fails above a limit.
+    Bindings,
 }
 
 /// File name of the command.
@@ -57,6 +60,7 @@ pub(crate) fn run(
     console: &Console,
 ) -> anyhow::Result<()> {
     match options.what {
+        What::Bindings => bindings::run(&options.arguments, workspace, console),
         What::Loop => model_loop::run(&options.arguments, workspace, console),
         What::Engine => timings("engine", &options.arguments, workspace, console),
         What::Format => format::run(&options.arguments, workspace, console),
@@ -87,7 +91,7 @@ fn timings(
     let command = benchmark(name, arguments, workspace);
     let step = Step::new("bench", command, "read the output above");
     let finished = console.run(step.shown());
-    if console.wants_json() {
+    if console.is_json() {
         let mut value = finished.to_json();
         value["output"] = json!(finished.stdout);
         console.results_json(&value);
@@ -105,15 +109,15 @@ fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> any
     requirement::ensure(&needed, workspace, console)?;
 
     let mut arguments = arguments.to_vec();
-    if console.wants_json() {
+    if console.is_json() {
         arguments.push("--output-format=json".to_owned());
     }
     let command = benchmark("counts", &arguments, workspace);
     let advice =
         "make it cheaper, or raise the limit in crates/bench/benches/counts.rs and say why";
     let step = Step::new("bench counts", command, advice);
-    let finished = console.run(if console.wants_json() { step } else { step.shown() });
-    if console.wants_json() {
+    let finished = console.run(if console.is_json() { step } else { step.shown() });
+    if console.is_json() {
         console.results_json(&json!({
             "step": finished.to_json(),
             "counts": instruction_counts(&finished),

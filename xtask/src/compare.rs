@@ -161,7 +161,7 @@ impl Comparison {
         options: &Options,
         console: &Console,
     ) -> anyhow::Result<()> {
-        if console.wants_json() {
+        if console.is_json() {
             console.results_json(&json!({
                 "comparison": self.name,
                 "seed": options.seed,

@@ -55,7 +55,7 @@ pub(crate) fn run(
         succeeded &= finished.succeeded;
         results.push(result(target, seed, &finished));
     }
-    if console.wants_json() {
+    if console.is_json() {
         console.results_json(&Value::Array(results));
     }
     if succeeded { Ok(()) } else { Err(StepsFailed.into()) }

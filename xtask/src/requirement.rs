@@ -116,6 +116,17 @@ pub(crate) fn cargo_semver_checks() -> Requirement {
     }
 }
 
+/// PgBouncer, through which the contract of the PostgreSQL store is tested too. Packages install it in
+/// `/usr/sbin`, which is not on every user's `PATH`.
+pub(crate) fn pgbouncer() -> Requirement {
+    Requirement {
+        name: "pgbouncer",
+        check: vec!["sh", "-c", "PATH=$PATH:/usr/sbin pgbouncer --version"],
+        prints: None,
+        install: Install::System(SystemPackage { usual: "pgbouncer", otherwise: &[] }),
+    }
+}
+
 /// Python with virtual environments.
 pub(crate) fn python() -> Requirement {
     Requirement {

@@ -36,7 +36,7 @@ pub(crate) fn run(
     }
     let advice = "undo the breaking change, or raise the version";
     let finished = console.run(Step::new("semver", command, advice).shown());
-    if console.wants_json() {
+    if console.is_json() {
         console.results_json(&json!({ "baseline": baseline, "output": finished.stdout }));
     }
     finished.required()?;

@@ -106,7 +106,7 @@ pub(crate) fn run(
             results.push(vendor_types(&requests, workspace, console)?);
         }
     }
-    if console.wants_json() {
+    if console.is_json() {
         console.results_json(&json!({ "seed": seed, "steps": results }));
     }
     Ok(())

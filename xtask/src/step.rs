@@ -107,7 +107,7 @@ impl Console {
         Self { stdout, verbose, colours: terminal && !refused }
     }
 
-    pub(crate) fn wants_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.stdout == Stdout::Json
     }
 

@@ -29,6 +29,7 @@ pub(crate) fn run(
         requirement::clippy(),
         requirement::cargo_deny(),
         requirement::postgresql(),
+        requirement::pgbouncer(),
         // For the packages, and the clients of `recto exec` in `examples/`.
         requirement::python(),
         requirement::node(),
@@ -144,7 +145,7 @@ fn results_of(step: &Finished) -> TestResults {
 
 fn report(finished: &[Finished], results: TestResults, console: &Console) {
     let took = finished.iter().map(|step| step.took).sum();
-    if console.wants_json() {
+    if console.is_json() {
         console.results_json(&json!({
             "steps": finished.iter().map(Finished::to_json).collect::<Vec<_>>(),
             "seconds": seconds(took),

@@ -33,7 +33,7 @@ pub(crate) fn run(
     }
     let step = Step::new("verdicts", command, "read the output above");
     let finished = console.run(step.shown());
-    if console.wants_json() {
+    if console.is_json() {
         console.results_json(&json!({ "output": finished.stdout }));
     }
     finished.required()?;

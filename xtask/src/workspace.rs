@@ -112,4 +112,37 @@ mod tests {
         assert_eq!(version_in_lock(lock, "gungraun").as_deref(), Some("0.20.0"));
         assert_eq!(version_in_lock(lock, "valgrind"), None);
     }
+    /// The packages whose settings a manifest has in its profiles.
+    fn packages_in_profiles(manifest: &str) -> Vec<&str> {
+        let mut is_list = false;
+        let mut packages = Vec::new();
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                is_list = line.starts_with("[profile.") && line.ends_with(".package]");
+            } else if is_list
+                && !line.starts_with('#')
+                && let Some((package, _)) = line.split_once('.')
+            {
+                packages.push(package);
+            }
+        }
+        packages
+    }
+
+    /// Cargo would print a warning for each of the others.
+    #[test]
+    fn profiles_name_only_packages_that_the_command_is_built_from() {
+        let workspace = Workspace::load().unwrap();
+        let manifest = std::fs::read_to_string(workspace.root().join("Cargo.toml")).unwrap();
+        let packages = packages_in_profiles(&manifest);
+        assert!(packages.contains(&"recto-core"));
+        let tree =
+            ["tree", "--package", "recto-cli", "--edges", "normal,build", "--prefix", "none"];
+        let output = workspace.cargo(tree).arg("--offline").output().unwrap();
+        let tree = String::from_utf8(output.stdout).unwrap();
+        for package in packages {
+            let is_package = |line: &str| line.split(' ').next() == Some(package);
+            assert!(tree.lines().any(is_package), "{package}: cargo install warns about it");
+        }
+    }
 }

@@ -37,7 +37,7 @@ pub(super) fn run(
                          "python": theirs, "ratio": ratio }))
         })
         .collect();
-    if console.wants_json() {
+    if console.is_json() {
         console.results_json(&json!({ "rows": rows, "python": lines }));
     } else {
         console.line("");

@@ -20,14 +20,14 @@ pub(super) fn run(
     let python = venv.python().get_program().to_string_lossy().into_owned();
     let script = beside.join("loop.py").to_string_lossy().into_owned();
     let mut with_peer = vec!["--peer".to_owned(), python, script];
-    if console.wants_json() {
+    if console.is_json() {
         with_peer.push("--json".into());
     }
     with_peer.extend_from_slice(arguments);
     let command = benchmark("loop", &with_peer, workspace);
     let step = Step::new("bench", command, "read the output above");
-    let finished = console.run(if console.wants_json() { step } else { step.shown() });
-    if console.wants_json() {
+    let finished = console.run(if console.is_json() { step } else { step.shown() });
+    if console.is_json() {
         let line = finished.stdout.lines().rev().find_map(|line| serde_json::from_str(line).ok());
         console.results_json(&line.unwrap_or(serde_json::Value::Null));
     }

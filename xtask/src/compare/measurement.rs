@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_run_counts() {
+    fn the_fastest_run_is_used() {
         assert_eq!(measured(2.0).or_faster(Some(measured(0.5))), measured(0.5));
         assert_eq!(measured(0.5).or_faster(Some(measured(2.0))), measured(0.5));
         assert_eq!(measured(2.0).or_faster(None), measured(2.0));

@@ -1,7 +1,7 @@
 //! Sample text for measurements: the kinds of text in an agent's context, generated from a seed.
 //!
 //! Prose, code, JSON, logs and some Chinese and Japanese, in pieces of about 2 KB. Words follow
-//! Zipf's law, since a tokenizer that remembers frequent words would look too fast or too slow on
+//! Zipf's law, since a tokenizer that caches frequent words would look too fast or too slow on
 //! words that are all equally likely. Only whole numbers are used, so a seed gives the same bytes
 //! on every machine.
 

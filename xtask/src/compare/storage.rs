@@ -4,7 +4,7 @@
 //! The example `store_run` of the crate `recto` generates the run and stores it with Recto; `storage.py`
 //! stores the same file with the other libraries. Each prints one line of JSON. A slow library is stopped,
 //! and its values for the whole run are estimated and marked as estimates. Fast libraries run several times,
-//! in turn, and the fastest run counts, because other processes may use the disk.
+//! in turn, and the fastest run is reported, because other processes may use the disk.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -76,13 +76,13 @@ pub(super) fn run(
     console: &Console,
 ) -> anyhow::Result<()> {
     requirement::ensure(&[requirement::python()], workspace, console)?;
-    let beside = workspace.root().join("xtask/src/compare");
-    let requirements = beside.join("storage.requirements.txt");
+    let folder = workspace.root().join("xtask/src/compare");
+    let requirements = folder.join("storage.requirements.txt");
     let venv = Venv::ready("storage", &requirements, workspace, console)?;
     build(workspace, console)?;
     let comparison = Comparison {
         venv,
-        script: beside.join("storage.py"),
+        script: folder.join("storage.py"),
         has_postgres: requirement::postgresql().is_met(workspace),
         workspace,
         console,
@@ -93,11 +93,11 @@ pub(super) fn run(
     let mut best: Vec<Option<KeptRun>> = vec![None; LIBRARIES.len()];
     for round in 0..runs {
         for (library, best) in LIBRARIES.iter().zip(&mut best) {
-            let is_wanted = match &best {
+            let runs_now = match &best {
                 Some(run) => run.took() < MAX_REPEATED_SECONDS,
                 None => round == 0,
             };
-            if is_wanted && let Some(run) = comparison.keep(library, &file)? {
+            if runs_now && let Some(run) = comparison.store(library, &file)? {
                 *best = Some(run.or_faster(best.take()));
             }
         }
@@ -105,7 +105,7 @@ pub(super) fn run(
     let names = LIBRARIES.iter().map(|library| library.name);
     let runs: Vec<(&str, KeptRun)> =
         names.zip(best).filter_map(|(name, run)| Some((name, run?))).collect();
-    if console.wants_json() {
+    if console.is_json() {
         let runs = runs.iter().map(|(name, run)| run.to_json(name, raw));
         console.results_json(&json!({
             "comparison": "storage",
@@ -154,8 +154,8 @@ impl Comparison<'_> {
         Ok(path)
     }
 
-    /// `None` if a requirement is not installed.
-    fn keep(&self, library: &Library, file: &Path) -> anyhow::Result<Option<KeptRun>> {
+    /// Stores the run with a library. `None` if a requirement of the library is not installed.
+    fn store(&self, library: &Library, file: &Path) -> anyhow::Result<Option<KeptRun>> {
         let (command, growth) = match library.kind {
             Kind::Recto { needs_postgres: true, .. }
             | Kind::Python { needs_postgres: true, .. }

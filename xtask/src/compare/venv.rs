@@ -48,7 +48,7 @@ impl Venv {
         Ok(venv)
     }
 
-    /// The interpreter that sees the installed packages.
+    /// The interpreter with the installed packages.
     pub(crate) fn python(&self) -> Command {
         let python = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
         Command::new(self.directory.join(python))
