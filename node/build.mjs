@@ -1,34 +1,55 @@
-// Builds the package: the native library with cargo, then the TypeScript files with tsc.
+// Builds the package: the TypeScript files with tsc, the native library and the WebAssembly modules with cargo.
 //
-//   node build.mjs            an optimised library
-//   node build.mjs --debug    the library of cargo's profile `dev`
-//   node build.mjs --library PATH    a library that was built before
+//   node build.mjs            an optimised library and optimised modules
+//   node build.mjs --debug    cargo's profile `dev`, and only the module with all counters
+//   node build.mjs --debug --library PATH    with a native library that was built before
+//
+// The modules need a target of Rust: `rustup target add wasm32-unknown-unknown`. Without it everything else is
+// built, and a message says so.
 
 import { execFileSync } from "node:child_process";
-import { copyFileSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
+const isDebug = process.argv.includes("--debug");
+const profile = isDebug ? "dev" : "dist";
+const WASM = "wasm32-unknown-unknown";
 const run = (program, args) =>
   execFileSync(program, args, { cwd: here, stdio: ["ignore", "pipe", "inherit"], maxBuffer: 1 << 30 }).toString();
 
-rmSync(join(here, "dist"), { recursive: true, force: true });
-process.stdout.write(run(process.execPath, [createRequire(import.meta.url).resolve("typescript/bin/tsc")]));
+const dist = join(here, "dist");
+rmSync(dist, { recursive: true, force: true });
+const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+// Without Node, modules are ESM only.
+for (const project of ["tsconfig.json", "tsconfig.wasm.json"]) run(process.execPath, [tsc, "--project", project]);
+writeFileSync(join(dist, "wasm", "package.json"), '{"type": "module"}\n');
 
 const { nativeFile } = createRequire(import.meta.url)("./dist/native-file.js");
 // A file that is mapped into another process must not be overwritten, so it is removed first.
 const target = join(here, nativeFile());
 rmSync(target, { force: true });
-copyFileSync(library(), target);
+const given = process.argv.indexOf("--library");
+copyFileSync(given > 0 ? process.argv[given + 1] : built("recto_node", ["--package", "recto-node"]), target);
 
-function library() {
-  const given = process.argv.indexOf("--library");
-  if (given > 0) return process.argv[given + 1];
-  const profile = process.argv.includes("--debug") ? "dev" : "dist";
-  const args = ["build", "--package", "recto-node", "--profile", profile, "--message-format", "json"];
-  const artifacts = run("cargo", args).split("\n").filter(Boolean).map((line) => JSON.parse(line));
-  const built = artifacts.find((one) => one.reason === "compiler-artifact" && one.target.name === "recto_node");
-  return built.filenames[0];
+if (hasTarget()) {
+  const wasm = ["--package", "recto-wasm", "--target", WASM];
+  copyFileSync(built("recto_wasm", wasm), join(dist, "wasm", "recto.wasm"));
+  if (!isDebug) copyFileSync(built("recto_wasm", [...wasm, "--no-default-features"]), join(dist, "wasm", "approx.wasm"));
+} else {
+  console.error(`recto-context/wasm is not built: run \`rustup target add ${WASM}\` and build again`);
+}
+
+/** Builds a library, and returns its path. */
+function built(name, args) {
+  const printed = run("cargo", ["build", ...args, "--profile", profile, "--message-format", "json"]);
+  const artifacts = printed.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  return artifacts.find((one) => one.reason === "compiler-artifact" && one.target.name === name).filenames[0];
+}
+
+function hasTarget() {
+  const installed = run("rustc", ["--print", "target-libdir", "--target", WASM]).trim();
+  return existsSync(installed);
 }

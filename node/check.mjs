@@ -10,7 +10,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const maxBuffer = 1 << 30;
 
 installed();
-execFileSync(process.execPath, ["build.mjs", "--library", library()], { cwd: here, stdio: "inherit" });
+targetAdded();
+execFileSync(process.execPath, ["build.mjs", "--debug", "--library", library()], { cwd: here, stdio: "inherit" });
 tested();
 
 /** Installs the pinned versions of package-lock.json, unless they are there. */
@@ -19,6 +20,11 @@ function installed() {
   const lock = join(here, "package-lock.json");
   if (existsSync(stamp) && statSync(stamp).mtimeMs >= statSync(lock).mtimeMs) return;
   execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--prefer-offline"], { cwd: here, stdio: "inherit" });
+}
+
+/** Adds the Rust target of the WebAssembly module. If that fails, build.mjs says so and its tests are skipped. */
+function targetAdded() {
+  spawnSync("rustup", ["target", "add", "wasm32-unknown-unknown"], { cwd: here, stdio: "inherit" });
 }
 
 /**

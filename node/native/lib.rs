@@ -112,3 +112,9 @@ async fn open(address: String, options: NativeOptions) -> Result<NativeStore> {
 pub fn schema() -> String {
     recto_service::schema().to_string()
 }
+
+/// Answers a request about a list of messages, which needs no store: `fit`, `repair` or `countTokens`.
+#[napi]
+pub fn compute(text: String) -> String {
+    recto_lists::compute(&text)
+}

@@ -24,5 +24,7 @@ export {
   VersionConflict,
   VersionNotFound,
 } from "./errors.js";
+export type { Fitted, FitOptions, ListOptions, ListRepair, Lists, RepairOptions } from "./lists.js";
+export { countTokens, fit, repair } from "./lists-native.js";
 export { schema, Store, type OpenOptions, type Request } from "./store.js";
 export type * from "./types.js";

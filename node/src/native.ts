@@ -20,6 +20,7 @@ interface Native {
     openSync(address: string, options: NativeOptions): NativeStore;
   };
   schema(): string;
+  compute(text: string): string;
 }
 
 /** The native library: beside `dist/` in this package, or in the package of this platform. */

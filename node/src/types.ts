@@ -2,7 +2,7 @@
 
 export type Role = "system" | "user" | "assistant" | "tool";
 export type Scope = "visible" | "all";
-export type Provider = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
+export type Provider = "anthropic" | "openai-chat" | "openai-responses" | "gemini" | "bedrock-converse";
 export type CounterName = "o200k_base" | "cl100k_base" | "approx";
 
 /** A message. Unknown fields are kept and returned. */
@@ -127,6 +127,8 @@ export interface WriteOptions {
   expectedVersion?: number;
   /** A request that is repeated with the same key is not applied again. */
   idempotencyKey?: string;
+  /** JSON of at most 16 KiB that is stored with the version, and returned with it. */
+  note?: unknown;
   /** Returns the outcome without making the change. */
   dryRun?: boolean;
   /** `["state"]` adds the state to the outcome. */
@@ -225,6 +227,8 @@ export interface VersionInfo {
   log: number;
   parent?: number;
   saidAt?: number;
+  /** The note that was given with the change. */
+  note?: unknown;
 }
 
 export interface Blame {

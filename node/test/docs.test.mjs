@@ -1,7 +1,8 @@
 // The examples of the documentation, run as they are.
 
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -9,17 +10,40 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
+/** A folder in which this package and the frameworks of its tests can be imported. */
+function folder() {
+  const place = mkdtempSync(join(tmpdir(), "recto-"));
+  const modules = join(root, "node_modules");
+  mkdirSync(join(place, "node_modules"));
+  for (const name of readdirSync(modules).filter((name) => !name.startsWith("."))) {
+    symlinkSync(join(modules, name), join(place, "node_modules", name));
+  }
+  symlinkSync(root, join(place, "node_modules", "recto-context"));
+  return place;
+}
+
 for (const page of ["README.md", "../README.md", "../docs/node.md", "../docs/typescript-seeds.md"]) {
   const text = readFileSync(join(root, page), "utf8");
   const examples = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map((found) => found[1]);
   for (const [at, example] of examples.entries()) {
     test(`example ${at + 1} of ${page} runs`, () => {
-      const place = mkdtempSync(join(tmpdir(), "recto-"));
-      mkdirSync(join(place, "node_modules"));
-      symlinkSync(root, join(place, "node_modules", "recto-context"));
+      const place = folder();
       writeFileSync(join(place, "example.mjs"), example);
       execFileSync(process.execPath, ["example.mjs"], { cwd: place, stdio: ["ignore", "pipe", "pipe"] });
       rmSync(place, { recursive: true });
     });
   }
+}
+
+const examples = join(root, "../examples/node");
+const pages = readdirSync(join(root, "../docs")).map((page) => readFileSync(join(root, "../docs", page), "utf8"));
+for (const file of readdirSync(examples)) {
+  test(`${file} prints what its page shows`, () => {
+    const place = folder();
+    writeFileSync(join(place, file), readFileSync(join(examples, file)));
+    const printed = execFileSync(process.execPath, [file], { cwd: place, stdio: ["ignore", "pipe", "pipe"] }).toString();
+    const shown = pages.flatMap((page) => [...page.matchAll(new RegExp(`\\$ node examples/node/${file}\n(.*?)\`\`\``, "gs"))]);
+    assert.deepEqual(shown.map((found) => found[1]), [printed]);
+    rmSync(place, { recursive: true });
+  });
 }

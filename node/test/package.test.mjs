@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,13 +21,17 @@ const run = (program, args, cwd) => {
 };
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 
+const hasModule = existsSync(join(root, "dist/wasm/recto.wasm"));
 const USE = `
+  const hasModule = ${hasModule};
   const store = await Store.open("sqlite:talks.db");
   const talk = await store.create("talk", { counter: "approx" });
   await talk.append({ role: "user", content: "hi" });
   const manager = new MessageArrayManagerImpl([{ role: "user", content: "x" }]);
   manager.execute({ operation: "CLEAR", keepSystemMessage: false });
-  console.log((await talk.messages()).length, manager.rollback(0).state.messages.length);
+  const { load } = await import("recto-context/wasm").catch(() => ({}));
+  const counted = hasModule ? (await load()).countTokens("hello world") : 2;
+  console.log((await talk.messages()).length, manager.rollback(0).state.messages.length, counted);
   store.close();`;
 const CJS = `
   const { Store } = require("recto-context");
@@ -58,10 +62,10 @@ test("the packed package works in an empty folder", () => {
   writeFileSync(join(folder, "package.json"), '{"name": "app", "private": true}');
   run("npm", ["install", "--offline", "--no-audit", "--no-fund", join(place, packed.filename)], folder);
   writeFileSync(join(folder, "use.cjs"), CJS);
-  assert.equal(run(process.execPath, ["use.cjs"], folder), "1 1\n");
+  assert.equal(run(process.execPath, ["use.cjs"], folder), "1 1 2\n");
   rmSync(join(folder, "talks.db"));
   writeFileSync(join(folder, "use.mjs"), ESM);
-  assert.equal(run(process.execPath, ["use.mjs"], folder), "1 1\n");
+  assert.equal(run(process.execPath, ["use.mjs"], folder), "1 1 2\n");
 });
 
 const CHECKED = ["test/types/store.ts", "test/types/message-array.ts"];

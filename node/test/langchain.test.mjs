@@ -1,0 +1,154 @@
+// The middleware of LangChain in real agents with a scripted model that refuses what a provider refuses.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { BaseChatModel } from "@langchain/core/language_models/chat_models";
+import { AIMessage, HumanMessage, RemoveMessage } from "@langchain/core/messages";
+import { tool } from "@langchain/core/tools";
+import { MemorySaver } from "@langchain/langgraph";
+import { createAgent } from "langchain";
+import { z } from "zod";
+
+import { Store } from "recto-context";
+import { rectoMiddleware } from "recto-context/langchain";
+
+/** A model that gives these answers one after the other, and records what it reads. */
+class Scripted extends BaseChatModel {
+  constructor(answers) {
+    super({});
+    this.answers = [...answers];
+    this.requests = [];
+  }
+  _llmType() {
+    return "scripted";
+  }
+  bindTools() {
+    return this;
+  }
+  async _generate(messages) {
+    checkPairs(messages);
+    this.requests.push(messages);
+    const message = this.answers.shift() ?? new AIMessage("done");
+    return { generations: [{ text: "", message }] };
+  }
+}
+
+/** Fails as a provider does if a call is not answered at once, or a result has no call. */
+function checkPairs(messages) {
+  let pending = new Set();
+  for (const message of messages) {
+    if (message.getType() === "tool") assert(pending.delete(message.tool_call_id), "a result without a call");
+    else {
+      assert.equal(pending.size, 0, "a call without a result");
+      pending = new Set((message.tool_calls ?? []).map(({ id }) => id));
+    }
+  }
+  assert.equal(pending.size, 0, "a call without a result at the end");
+}
+
+const call = (id) => new AIMessage({ content: "", tool_calls: [{ id, name: "read", args: { path: "f" } }] });
+const calls = (count, start = 0) => Array.from({ length: count }, (_, at) => call(`c${start + at}`));
+const read = tool(async () => "word ".repeat(60), { name: "read", description: "Reads.", schema: z.object({ path: z.string() }) });
+
+async function agentWith(answers, options = {}) {
+  const store = await Store.open("memory:");
+  const reports = [];
+  const context = await rectoMiddleware(store, {
+    maxTokens: 1000,
+    targetTokens: 500,
+    counter: "approx",
+    onReport: (report) => reports.push(report),
+    ...options,
+  });
+  const model = new Scripted(answers);
+  const agent = createAgent({ model, tools: [read], middleware: [context.middleware], checkpointer: new MemorySaver() });
+  return { agent, context, model, reports };
+}
+const config = { configurable: { thread_id: "t" }, recursionLimit: 200 };
+
+test("each model call of a long tool loop fits the budget, and the state keeps all messages", async () => {
+  const { agent, context, model, reports } = await agentWith(calls(30));
+  const { messages } = await agent.invoke({ messages: [new HumanMessage("go")] }, config);
+  assert.equal(messages.length, 62);
+  assert.equal(model.requests.length, 31);
+  const longest = Math.max(...model.requests.map((request) => request.length));
+  assert(longest < 25, `${longest} messages in one request`);
+  assert(reports.every(({ tokens }) => tokens <= 1000));
+  const cuts = reports.filter(({ hidden }) => hidden > 0).length;
+  assert(cuts >= 3 && cuts <= 8, `${cuts} cuts`);
+  // Between two cuts the front of the request stays the same, which a prompt cache needs.
+  const ids = model.requests.map((request) => request.map(({ id }) => id));
+  const kept = ids.slice(1).filter((request, at) => ids[at].every((id, place) => id === request[place])).length;
+  assert.equal(kept, 30 - cuts);
+  // Each cut is a version with its reason.
+  const versions = await context.conversation("t").versions({ limit: 1000 });
+  const fits = versions.filter(({ operation }) => operation === "FIT");
+  assert.equal(fits.length, cuts);
+  assert.match(fits[0].description, /tokens are over the budget of 1000/);
+  assert.equal((await context.conversation("t").query({ scope: "all" })).length, 61);
+});
+
+test("messages that need no repair are the objects of the state", async () => {
+  const { context } = await agentWith([]);
+  const given = [new HumanMessage({ id: "1", content: "a" }), new AIMessage({ id: "2", content: "b" })];
+  const shaped = await context.shape("t", given);
+  assert(shaped.every((message, at) => message === given[at]));
+});
+
+test("a call without a result, after a crash, is answered in the request and not in the state", async () => {
+  const { agent, model, reports } = await agentWith([]);
+  await agent.graph.updateState(config, { messages: [new HumanMessage("a"), call("lost")] });
+  const { messages } = await agent.invoke({ messages: [new HumanMessage("are you there?")] }, config);
+  assert.deepEqual(messages.map((message) => message.getType()), ["human", "ai", "human", "ai"]);
+  const [request] = model.requests;
+  assert.equal(request.find((message) => message.getType() === "tool").tool_call_id, "lost");
+  assert(reports[0].repairs.some(({ rule }) => rule === "answered_calls"));
+});
+
+test("a cut that is undone by hand is not repeated until the thread is resumed", async () => {
+  const { agent, context, model, reports } = await agentWith(calls(14));
+  await agent.invoke({ messages: [new HumanMessage("go")] }, config);
+  const conversation = context.conversation("t");
+  const newest = await conversation.versions({ limit: 50 });
+  const cut = newest.find(({ operation }) => operation === "FIT");
+  assert(cut);
+  await conversation.rollback({ version: cut.version - 1 });
+  const before = reports.length;
+  await agent.invoke({ messages: [new HumanMessage("and?")] }, config);
+  const [report] = reports.slice(before);
+  assert.deepEqual([report.paused, report.hidden], [true, 0]);
+  assert(report.tokens > 1000);
+  await context.resume("t");
+  await agent.invoke({ messages: [new HumanMessage("now?")] }, config);
+  assert(reports.at(-1).hidden > 0 && reports.at(-1).tokens <= 1000);
+  assert.equal(model.requests.length, reports.length);
+});
+
+test("replaced and removed messages of the state are replaced and hidden in the conversation", async () => {
+  const { agent, context, model } = await agentWith([]);
+  await agent.invoke({ messages: [new HumanMessage({ id: "h1", content: "first" }), new HumanMessage({ id: "h2", content: "second" })] }, config);
+  await agent.graph.updateState(config, { messages: [new HumanMessage({ id: "h1", content: "changed" }), new RemoveMessage({ id: "h2" })] });
+  await agent.invoke({ messages: [new HumanMessage({ id: "h3", content: "third" })] }, config);
+  assert.deepEqual(model.requests.at(-1).map(({ content }) => content), ["changed", "done", "third"]);
+  assert.deepEqual((await context.conversation("t").messages()).map(({ content }) => content), ["changed", "done", "third"]);
+  await context.conversation("t").rollback({ version: 1 });
+  assert.deepEqual((await context.conversation("t").messages()).map(({ content }) => content), ["first", "second"]);
+});
+
+test("another process continues the conversation of a thread", async () => {
+  const store = await Store.open("memory:");
+  const given = [new HumanMessage({ id: "1", content: "a" }), new AIMessage({ id: "2", content: "b" })];
+  for (let process = 0; process < 2; process++) {
+    const context = await rectoMiddleware(store, { maxTokens: 1000, counter: "approx" });
+    assert.equal((await context.shape("t", given)).length, 2);
+    assert.equal((await context.conversation("t").query({ scope: "all" })).length, 2);
+  }
+});
+
+test("calls of one thread at the same time record each message once", async () => {
+  const { context } = await agentWith([]);
+  const given = Array.from({ length: 10 }, (_, at) => new HumanMessage({ id: String(at), content: `message ${at}` }));
+  await Promise.all(given.map((_, at) => context.shape("t", given.slice(0, at + 1))));
+  assert.equal((await context.conversation("t").messages()).length, 10);
+});

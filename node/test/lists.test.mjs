@@ -1,0 +1,111 @@
+// Functions about lists of messages: the native ones, and the same ones in WebAssembly.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { BudgetTooSmall, countTokens, fit, InvalidRequest, repair } from "recto-context";
+
+const file = fileURLToPath(new URL("../dist/wasm/recto.wasm", import.meta.url));
+const isBuilt = existsSync(file);
+const skip = isBuilt ? false : "dist/wasm/recto.wasm is not built: rustup target add wasm32-unknown-unknown";
+const wasm = isBuilt ? await import("recto-context/wasm") : undefined;
+const PLACES = [
+  { name: "native", lists: { fit, repair, countTokens }, errors: { BudgetTooSmall, InvalidRequest }, skip: false },
+  { name: "wasm", lists: isBuilt ? await wasm.load() : undefined, errors: wasm, skip },
+];
+
+const call = { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] };
+const result = { role: "tool", tool_call_id: "c", content: "ok" };
+const system = { role: "system", content: "Be brief." };
+const question = { role: "user", content: "What is in the log? ".repeat(40) };
+const answer = { role: "assistant", content: "Nothing." };
+const chat = { format: "openai-chat" };
+
+for (const { name, lists, errors, skip } of PLACES) {
+  test(`${name}: a list that fits is returned with the caller's objects`, { skip }, () => {
+    const list = [system, question, call, result, answer];
+    const fitted = lists.fit(list, 10_000, chat);
+    assert(fitted.messages.every((message, at) => message === list[at]));
+    assert.deepEqual([fitted.positions, fitted.dropped, fitted.repairs], [[0, 1, 2, 3, 4], [], []]);
+    assert.equal(fitted.tokens, fitted.tokensBefore);
+    assert.equal(fitted.tokens, lists.countTokens(list, chat));
+  });
+
+  test(`${name}: a longer list keeps the newest messages, and calls with their results`, { skip }, () => {
+    const list = [system, question, call, result, answer];
+    const fitted = lists.fit(list, 60, chat);
+    assert.deepEqual(fitted.positions, [0, 2, 3, 4]);
+    assert.deepEqual(fitted.dropped, [1]);
+    assert(fitted.tokens <= 60 && fitted.tokensBefore > 60);
+    const { needed } = thrown(() => lists.fit(list, 2, chat), errors.BudgetTooSmall);
+    assert(lists.fit(list, needed, chat).tokens <= needed);
+  });
+
+  test(`${name}: a call without a result gets one`, { skip }, () => {
+    const list = [question, call, { role: "user", content: "Well?" }];
+    const { messages, positions, repairs } = lists.repair(list, "openai-chat", chat);
+    assert.deepEqual(positions, [0, 1, undefined, 2]);
+    assert.deepEqual([messages[2].role, messages[2].tool_call_id], ["tool", "c"]);
+    assert(repairs.some((repair) => repair.rule === "answered_calls" && repair.index === 1));
+    assert.deepEqual(lists.repair(messages, "openai-chat", chat).positions, [0, 1, 2, 3]);
+  });
+
+  test(`${name}: tokens are counted exactly`, { skip }, () => {
+    assert.equal(lists.countTokens("hello world"), 2);
+    assert.equal(lists.countTokens("hello world", { counter: "cl100k_base" }), 2);
+    assert.equal(lists.countTokens("東京"), lists.countTokens("東京の天気") - lists.countTokens("の天気"));
+    assert.equal(lists.countTokens(""), 0);
+    assert.equal(lists.countTokens({ role: "user", content: "hi" }, { counter: "approx" }), 4);
+  });
+
+  test(`${name}: wrong requests are refused with their field`, { skip }, () => {
+    const refused = (run) => thrown(run, errors.InvalidRequest);
+    assert.equal(refused(() => lists.fit([system], "many")).field, "maxTokens");
+    assert.equal(refused(() => lists.fit([system, 7], 100)).field, "fit[1]");
+    assert.equal(refused(() => lists.fit("no list", 100)).field, "messages");
+    assert.equal(refused(() => lists.fit([system], 100, { counter: "mine" })).field, "counter");
+    assert.equal(refused(() => lists.fit([system], 100, { targetTokens: 200 })).field, "targetTokens");
+    assert.equal(refused(() => lists.repair([system], "nobody")).field, "for");
+    assert.equal(refused(() => lists.fit([{ role: "user", content: () => 1 }], 9)).field, "fit[0].content");
+  });
+
+  test(`${name}: texts of any size and script come through`, { skip }, () => {
+    for (const text of ["\u0000\ud83d\ude00\u2028", "ß".repeat(3_000_000)]) {
+      const list = [{ role: "user", content: text }, { role: "user", content: "Ω" }];
+      assert.deepEqual(lists.fit(list, 5, { counter: "approx" }).positions, [1]);
+    }
+  });
+}
+
+test("wasm: the module needs nothing but WebAssembly, and is loaded from every kind of source", { skip }, async () => {
+  const bytes = readFileSync(file);
+  const module = await WebAssembly.compile(bytes);
+  assert.deepEqual(WebAssembly.Module.imports(module), []);
+  const response = () => new Response(bytes);
+  for (const source of [bytes, module, response(), new URL(`file://${file}`), `file://${file}`]) {
+    assert.equal((await wasm.load(source)).countTokens("hello world"), 2);
+  }
+  await assert.rejects(wasm.load(new Response("", { status: 404 })), /status 404/);
+});
+
+test("wasm: the compiled files import nothing of Node, except to read a file", { skip }, () => {
+  for (const path of ["wasm/index.js", "lists.js", "json.js", "errors.js"]) {
+    const text = readFileSync(new URL(`../dist/wasm/${path}`, import.meta.url), "utf8");
+    const code = text.replaceAll(/\/\*.*?\*\//gs, "");
+    const imported = [...code.matchAll(/(?:from|import)\s*\(?"([^"]+)"/g)].map((found) => found[1]);
+    assert.deepEqual(imported.filter((name) => !name.startsWith("./") && !name.startsWith("../")), path === "wasm/index.js" ? ["node:fs/promises"] : []);
+    assert(!/\b(process|Buffer|require|__dirname)\b/.test(code.replaceAll(/\/\/.*/g, "")), path);
+  }
+});
+
+function thrown(run, kind) {
+  try {
+    run();
+  } catch (error) {
+    assert(error instanceof kind, String(error));
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}
