@@ -29,15 +29,13 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let create =
         |recto: &Recto, name: &str, settings| runtime.block_on(warm(recto, name, settings));
     let one = create(&open("one.db", Search::Off), "one", Settings::default());
-    let tasked = create(&open("task.db", Search::Off), "one", Settings::default());
     let roughly = open("approx.db", Search::Off);
     let roughly = create(&roughly, "one", Settings::counting_with(Approx));
     let found = create(&open("searched.db", Search::On), "one", Settings::default());
     let shared = open("many.db", Search::Off);
     let many: Vec<_> =
         (0..WRITERS).map(|n| create(&shared, &format!("{n}"), Settings::default())).collect();
-    let [mut bare_rates, mut single, mut by_task, mut rough, mut with_search]: [Rates; 5] =
-        Default::default();
+    let [mut bare_rates, mut single, mut rough, mut with_search]: [Rates; 4] = Default::default();
     let [mut eight, mut bare_eight]: [Rates; 2] = Default::default();
     for (round, messages) in run.chunks(A_ROUND).enumerate() {
         note(&format!("appends: round {} of {rounds}", round + 1));
@@ -45,9 +43,6 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
             |conversation: &Conversation| runtime.block_on(append_all(conversation, messages));
         bare_rates.take(A_ROUND, || messages.iter().for_each(|m| bare.append(m.json())));
         single.take(A_ROUND, || append(&one));
-        by_task.take(A_ROUND, || {
-            runtime.block_on(append_concurrently(std::slice::from_ref(&tasked), messages));
-        });
         rough.take(A_ROUND, || append(&roughly));
         with_search.take(A_ROUND, || append(&found));
         eight.take(A_ROUND * WRITERS, || {
@@ -59,8 +54,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     }
     let compared_with_bare =
         |name: &str, rates: &Rates| rates.row(name, "bare insert + commit", &bare_rates);
-    table.row(compared_with_bare("one writer", &single).bar(Bar::AtLeast(0.8)));
-    table.row(compared_with_bare("  in a task, through the writer's thread", &by_task));
+    table.row(compared_with_bare("one writer", &single).bar(Bar::AtLeast(0.6)));
     table.row(compared_with_bare("  tokens counted by `approx`", &rough));
     table.row(compared_with_bare("  with search index", &with_search));
     let row = eight.row("8 writers on 8 conversations", "one writer", &single);
