@@ -258,7 +258,10 @@ impl Partial {
             let file = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
             if file(path) == file(Path::new(&name)) {
                 // If it cannot be removed, it is another name of a complete backup.
-                let _ = std::fs::remove_file(name);
+                if let Err(error) = std::fs::remove_file(name) {
+                    let error = error.kind().to_string();
+                    tracing::warn!(error, "the second name of a backup could not be removed");
+                }
             }
         }
         #[cfg(not(unix))]

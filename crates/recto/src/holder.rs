@@ -5,8 +5,8 @@
 //! there is no such file, the holder runs on another machine, and its state is unknown.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 
 /// The name of the folder with the lock files.
 const FOLDER: &str = "recto-scopes";
@@ -31,10 +31,8 @@ impl Holder {
     /// Locks the file of a new scope.
     pub(crate) fn lock(id: &str) -> Holder {
         let file = path(id).and_then(|path| {
-            std::fs::create_dir_all(path.parent()?).ok()?;
-            let file = OpenOptions::new().write(true).create_new(true).open(path).ok()?;
-            file.try_lock().ok()?;
-            Some(file)
+            let locked = locked_file(&path);
+            locked.inspect_err(|error| warn(error, "a temporary scope has no lock file")).ok()
         });
         Holder { id: id.to_owned(), file }
     }
@@ -48,11 +46,17 @@ impl Holder {
 
     /// Whether the holder of a scope is alive.
     pub(crate) fn state(id: &str) -> HolderState {
-        let opened = path(id).and_then(|path| OpenOptions::new().write(true).open(path).ok());
-        match opened.map(|file| file.try_lock()) {
-            Some(Ok(())) => HolderState::Dead,
-            Some(Err(TryLockError::WouldBlock)) => HolderState::Alive,
-            Some(Err(TryLockError::Error(_))) | None => HolderState::Unknown,
+        let Some(path) = path(id) else { return HolderState::Unknown };
+        let opened = OpenOptions::new().write(true).open(path);
+        match opened.map_err(TryLockError::Error).and_then(|file| file.try_lock()) {
+            Ok(()) => HolderState::Dead,
+            Err(TryLockError::WouldBlock) => HolderState::Alive,
+            Err(TryLockError::Error(error)) => {
+                if error.kind() != ErrorKind::NotFound {
+                    warn(&error, "the lock file of a temporary scope cannot be locked");
+                }
+                HolderState::Unknown
+            }
         }
     }
 
@@ -61,16 +65,28 @@ impl Holder {
         if let Some(path) = path(id) {
             match std::fs::remove_file(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    let error = error.kind().to_string();
-                    tracing::warn!(
-                        error,
-                        "the lock file of a temporary scope could not be removed"
-                    );
+                    warn(&error, "the lock file of a temporary scope could not be removed");
                 }
                 _ => {}
             }
         }
     }
+}
+
+/// Creates a lock file and locks it.
+fn locked_file(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.try_lock()?;
+    Ok(file)
+}
+
+/// Logs an error without the path.
+fn warn(error: &io::Error, message: &str) {
+    let error = error.kind().to_string();
+    tracing::warn!(error, "{message}");
 }
 
 /// The path of a scope's lock file. Ids come from the store, which other programs may write to, so an id

@@ -330,7 +330,14 @@ async fn lease(conversation: &Conversation, note: LogIndex) -> Result<Option<Lea
     struct Metadata {
         lease: Lease,
     }
-    let message = conversation.message(note).await?;
-    let note = message.and_then(|message| serde_json::from_str::<Note>(message.json()).ok());
-    Ok(note.map(|note| note.metadata.lease))
+    let Some(message) = conversation.message(note).await? else { return Ok(None) };
+    match serde_json::from_str::<Note>(message.json()) {
+        Ok(note) => Ok(Some(note.metadata.lease)),
+        Err(error) => {
+            // The text of the error can quote the message.
+            let (kind, column) = (error.classify(), error.column());
+            tracing::warn!(conversation = %conversation.id, ?kind, column, "a lease cannot be read");
+            Ok(None)
+        }
+    }
 }

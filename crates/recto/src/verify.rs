@@ -113,11 +113,16 @@ impl Recto {
             let mut start = row.lineage.last().map_or(0, |from| from.entries);
             while start < row.head.entries {
                 let end = start.saturating_add(4_096).min(row.head.entries);
-                // Damaged rows are reported elsewhere.
-                let Ok(entries) = reader.entries(start..end).await else { break };
+                let entries = match reader.entries(start..end).await {
+                    Ok(entries) => entries,
+                    // The check of the rows reports it.
+                    Err(error) if error.is_damage() => break,
+                    Err(error) => return Err(error),
+                };
                 for (entry, stored) in (start..).zip(&entries) {
                     let hit = Hit { conversation: row.id, entry };
                     let message = match stored.meta.gone {
+                        // It fails only for a damaged message.
                         None => read_message(&reader, &stored.body).ok(),
                         Some(_) => None,
                     };
@@ -167,16 +172,21 @@ impl Conversation {
     }
 
     /// A report about a conversation that cannot be read to its end.
-    async fn damaged_report(&self, damage: &Error) -> VerifyReport {
-        let row = self.recto.row_by_id(self.id).await.ok();
-        let head = row.map(|row| row.head);
-        VerifyReport {
+    async fn damaged_report(&self, damage: &Error) -> Result<VerifyReport, Error> {
+        let head = match self.recto.row_by_id(self.id).await {
+            Ok(row) => Some(row.head),
+            // A damaged row is not always found.
+            Err(Error::Store(recto_store::Error::ConversationNotFound { .. })) => None,
+            Err(error) if is_damage(&error) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(VerifyReport {
             versions: head.map_or(0, |head| head.version.saturating_add(1)),
             entries: head.map_or(0, |head| head.entries),
             erased: 0,
             link: head.map_or(Link::start(&self.creation.settings), |head| head.link),
             faults: vec![damage.to_string()],
-        }
+        })
     }
 
     async fn checked(
@@ -254,7 +264,7 @@ impl Verification {
     ) -> Result<VerifyReport, Error> {
         let span = tracing::info_span!("verify", conversation = %conversation.id);
         let report = match conversation.checked(self, progress).instrument(span.clone()).await {
-            Err(error) if is_damage(&error) => conversation.damaged_report(&error).await,
+            Err(error) if is_damage(&error) => conversation.damaged_report(&error).await?,
             report => report?,
         };
         if !report.is_sound() {

@@ -132,7 +132,10 @@ impl Connect for Connector {
                 None => ConfigConnectImpl { tls: NoTls }.connect(&config).await?,
             };
             // A server that does not support these settings works without them.
-            let _ = client.batch_execute(SESSION_SETTINGS).await;
+            if let Err(error) = client.batch_execute(SESSION_SETTINGS).await {
+                let state = error.code().map_or("none", |state| state.code());
+                tracing::warn!(state, "the server refused the settings of a session");
+            }
             client.batch_execute(&self.limits).await?;
             Ok((client, task))
         })

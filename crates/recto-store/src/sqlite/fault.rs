@@ -34,6 +34,15 @@ impl Fault {
             Fault::Database(error) => Error::failed(doing, reason(&error)),
         }
     }
+
+    /// The fault as a log shows it: without stored data and paths.
+    pub(super) fn for_log(&self) -> String {
+        match self {
+            Fault::Refused(Error::Failed { reason, .. }) => reason.clone(),
+            Fault::Refused(error) => error.code().to_owned(),
+            Fault::Database(error) => reason(error).text,
+        }
+    }
 }
 
 /// SQLite's result code, in words and as the cause. SQLite's message is dropped, because it can quote
@@ -75,6 +84,17 @@ pub(super) fn is(error: &rusqlite::Error, code: ErrorCode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_source_of_an_error_is_the_result_code_of_sqlite() {
+        let db = rusqlite::Connection::open_in_memory().unwrap();
+        let failure = db.execute_batch("SELECT missing").unwrap_err();
+        let error = Fault::from(failure).during("testing");
+        let source = std::error::Error::source(&error).unwrap();
+        let cause = source.downcast_ref::<Cause>().unwrap();
+        let code = cause.downcast_ref::<rusqlite::ffi::Error>().unwrap();
+        assert_eq!(code.extended_code, rusqlite::ffi::SQLITE_ERROR);
+    }
 
     #[test]
     fn errors_do_not_quote_what_is_stored() {

@@ -138,7 +138,10 @@ impl GroupWriter for FileWriter {
         self.newest.clear();
         if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
             // No other connection reads the changes of this one; a new connection drops them.
-            let _ = self.open_again();
+            if let Err(fault) = self.open_again() {
+                let error = fault.for_log();
+                tracing::warn!(error, "the file could not be opened again after a failed rollback");
+            }
         }
     }
 
@@ -229,10 +232,14 @@ impl FileWriter {
         // A damaged index must not stop requests: their words stay in the waiting table.
         self.db.prepare_cached("SAVEPOINT words")?.execute([])?;
         let taken = search_index::move_waiting(&self.db);
-        if taken.is_err() {
-            tracing::warn!("the search index is damaged; new words stay in the waiting table");
+        if let Err(fault) = taken {
+            let error = fault.for_log();
+            tracing::warn!(
+                error,
+                "the search index is damaged; new words stay in the waiting table"
+            );
             if self.db.is_autocommit() {
-                return taken.map(|()| waiting);
+                return Err(fault);
             }
             self.db.prepare_cached("ROLLBACK TO words")?.execute([])?;
         }
@@ -257,7 +264,19 @@ impl FileWriter {
         self.is_read_only = !is_harmless;
         let is_settled = (0..MAX_RECOVERY_ATTEMPTS).any(|attempt| {
             thread::sleep(Duration::from_millis(20 * attempt));
-            self.open_again().is_ok() && (is_harmless || erasure::checkpoint(&self.db).is_ok())
+            let recovered = self.open_again().and_then(|()| match is_harmless {
+                true => Ok(()),
+                false => erasure::checkpoint(&self.db),
+            });
+            if let Err(fault) = &recovered {
+                let error = fault.for_log();
+                tracing::warn!(
+                    error,
+                    attempt,
+                    "the file could not be recovered after a failed commit"
+                );
+            }
+            recovered.is_ok()
         });
         let not_stored = || Error::failed("making requests durable", fault::reason(error));
         let read = |request: &WriteRequest, result: Result<(), Error>| {

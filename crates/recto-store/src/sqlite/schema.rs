@@ -121,8 +121,13 @@ fn migrate(db: &Connection, search: bool) -> Result<(), Fault> {
     let migrated = perform_steps(db, search);
     match &migrated {
         Ok(()) => db.execute_batch("COMMIT")?,
-        // The first error is reported; a failing rollback adds nothing.
-        Err(_) => drop(db.execute_batch("ROLLBACK")),
+        // The caller gets the first error. Closing the connection rolls back too.
+        Err(_) => {
+            if let Err(error) = db.execute_batch("ROLLBACK") {
+                let error = Fault::from(error).for_log();
+                tracing::warn!(error, "a failed migration could not be rolled back");
+            }
+        }
     }
     migrated
 }

@@ -94,8 +94,10 @@ impl<R> Drop for WriteQueue<R> {
     fn drop(&mut self) {
         self.sender = None;
         if let Some(thread) = self.thread.take() {
-            // If the thread panicked, its callers received `UnknownOutcome`.
-            let _ = thread.join();
+            // Its callers received `UnknownOutcome`. The text of the panic could contain stored data.
+            if thread.join().is_err() {
+                tracing::warn!("the writer thread has panicked");
+            }
         }
     }
 }

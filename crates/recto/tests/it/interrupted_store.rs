@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use recto::{ConversationId, Store, Tenant};
@@ -22,6 +22,7 @@ pub(crate) struct InterruptedStore {
     interruption: Mutex<Option<Interruption>>,
     lists: AtomicUsize,
     commits: AtomicUsize,
+    fails_reads: AtomicBool,
 }
 
 impl InterruptedStore {
@@ -31,12 +32,18 @@ impl InterruptedStore {
             interruption: Mutex::new(Some(interruption)),
             lists: AtomicUsize::new(0),
             commits: AtomicUsize::new(0),
+            fails_reads: AtomicBool::new(false),
         })
     }
 
     /// A store that only counts.
     pub(crate) fn counting(store: Arc<dyn Store>) -> Arc<InterruptedStore> {
         Self::with(store, Box::new(|| Box::pin(async { Ok(()) })))
+    }
+
+    /// From now on, reads of unpacked rows fail.
+    pub(crate) fn fail_reads(&self) {
+        self.fails_reads.store(true, Ordering::Relaxed);
     }
 
     /// Number of commits, where a group is one commit.
@@ -75,7 +82,6 @@ impl Store for InterruptedStore {
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
         remove_with(tenant: &'a Tenant, name: &'a str, removal: Removal) -> ();
-        unpacked(id: ConversationId, above: Option<u32>) -> Unpacked;
         pages(id: ConversationId, kind: PageKind, numbers: Range<u32>, bodies: bool) -> Vec<Page>;
         remember(id: ConversationId, key: IdempotencyKey) -> ();
         key(id: ConversationId, key: &'a str) -> Option<IdempotencyKey>;
@@ -90,6 +96,16 @@ impl Store for InterruptedStore {
         indexed_words(tenant: &'a Tenant) -> WordSums;
         check() -> Vec<String>;
         size() -> Option<u64>;
+    }
+
+    fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
+        if self.fails_reads.load(Ordering::Relaxed) {
+            let (doing, reason) = ("reading", "the connection was lost".to_owned());
+            return Box::pin(async move {
+                Err(recto_store::Error::Failed { doing, reason, source: None })
+            });
+        }
+        self.store.unpacked(id, above)
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {

@@ -222,3 +222,14 @@ async fn a_conversation_is_found_by_its_id(place: Place) {
     assert_eq!(removed.code(), "conversation_not_found");
     assert!(removed.to_string().contains(&id.to_string()), "{removed}");
 }
+
+#[tokio::test]
+async fn a_check_reports_that_messages_could_not_be_read() {
+    let store = InterruptedStore::counting(memory().await.store);
+    let recto = recto::Recto::with_store(store.clone(), recto::Options::default());
+    recto.create("a", settings()).await.unwrap().append([say(1)]).await.unwrap();
+    assert_eq!(recto.check().await.unwrap(), Vec::<String>::new());
+    store.fail_reads();
+    let found = recto.check().await.unwrap();
+    assert!(found.iter().any(|fault| fault.contains("the connection was lost")), "{found:?}");
+}
