@@ -11,6 +11,8 @@
 //! ```
 
 use recto_core::{LogIndex, Note, Outcome, PartialConversation, Request, Tool, Version};
+#[cfg(feature = "format")]
+use recto_store::Commit;
 use recto_store::{IdempotencyKey, hash_of};
 use tracing::Instrument;
 
@@ -115,7 +117,9 @@ impl Conversation {
         self.load_for_write(&slot, &mut open, Some(expected)).await?;
         let loaded = open.as_mut().expect("it is loaded");
         check_expected(loaded, Some(expected))?;
-        match self.apply_in_groups(loaded, &requests).await {
+        let span =
+            tracing::debug_span!("apply", conversation = %self.id, requests = requests.len());
+        match self.apply_in_groups(loaded, &requests).instrument(span).await {
             Ok(()) => {
                 slot.publish(loaded.clone());
                 Ok(loaded.conversation.version())
@@ -135,7 +139,6 @@ impl Conversation {
         loaded: &mut LoadedConversation,
         requests: &[Request],
     ) -> Result<(), Error> {
-        let store = &self.recto.shared.store;
         let mut group = Vec::new();
         for request in requests {
             let perform = |conversation: &PartialConversation| {
@@ -150,11 +153,20 @@ impl Conversation {
             group.push(prepared.commit);
             // Packed rows are read from the store, so they must be there before the next request.
             if packed_below > 0 {
-                store.commit_all(std::mem::take(&mut group)).await?;
+                self.commit_group(std::mem::take(&mut group)).await?;
             }
             loaded.advance(prepared.open.into(), next, packed_below);
         }
-        Ok(store.commit_all(group).await?)
+        self.commit_group(group).await
+    }
+
+    #[cfg(feature = "format")]
+    async fn commit_group(&self, group: Vec<Commit>) -> Result<(), Error> {
+        let Some(newest) = group.last().map(|commit| commit.row.head.version) else {
+            return Ok(());
+        };
+        let span = tracing::debug_span!("commit", version = newest, versions = group.len());
+        Ok(self.recto.shared.store.commit_all(group).instrument(span).await?)
     }
 
     /// What a request would do to the newest version. Nothing is stored.

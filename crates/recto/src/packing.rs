@@ -36,6 +36,7 @@ impl LoadedConversation {
         if unpacked.len() < MAX_UNPACKED_COMMITS && bytes < MAX_UNPACKED_BYTES || is_damaged() {
             return None;
         }
+        let _span = tracing::debug_span!("pack", rows = unpacked.len()).entered();
         let mut seal = packed(unpacked);
         if new.weight() >= MAX_UNPACKED_BYTES / 2 {
             seal.pages.extend(entry_pages(&numbered(new).collect::<Vec<_>>()));

@@ -217,7 +217,8 @@ impl Recto {
             first: CommitRow { head, body: pack_commit(&record, &entries) },
             words: if self.shared.is_searched { words(&conversation, 0) } else { Vec::new() },
         };
-        self.shared.store.create(new).await?;
+        let span = tracing::debug_span!("create", conversation = %id, messages = messages.len());
+        self.shared.store.create(new).instrument(span).await?;
         Ok(self.handle(id, settings, Lineage::default()))
     }
 
@@ -288,7 +289,8 @@ impl Recto {
     /// Renames a conversation.
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         check_name(to)?;
-        Ok(self.shared.store.rename(&self.tenant, from, to).await?)
+        let span = tracing::debug_span!("rename");
+        Ok(self.shared.store.rename(&self.tenant, from, to).instrument(span).await?)
     }
 
     /// Writes the store's files again without free space. After that they hold no data of removed

@@ -1,6 +1,7 @@
 //! The `tracing` events of the crate. A separate program, because its subscriber is global.
 
 use std::fmt::{self, Write as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use recto::{
@@ -84,6 +85,22 @@ async fn cause_a_warning() {
     assert_eq!(conversation.stats().await.unwrap_err().code(), "storage");
 }
 
+/// Many small requests: older rows are packed, and the words are moved to a damaged search index.
+async fn append_to_a_damaged_search_index(folder: &Path) {
+    let path = folder.join("damaged.db");
+    let address = format!("sqlite:{}", path.display());
+    drop(Recto::open(&address).await.unwrap());
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute("DROP TABLE words_docsize", []).unwrap();
+    drop(db);
+    let recto = Recto::open(&address).await.unwrap();
+    let conversation = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
+    for _ in 0..65 {
+        conversation.append((0..4).map(|_| Message::user(SECRET))).await.unwrap();
+    }
+    recto.rename("a", SECRET).await.unwrap();
+}
+
 #[tokio::test]
 async fn spans_and_events_contain_no_content_no_keys_and_no_passwords() {
     let captured = Captured::default();
@@ -122,6 +139,7 @@ async fn spans_and_events_contain_no_content_no_keys_and_no_passwords() {
     Recto::open(&password).await.unwrap_err();
     Recto::open(&format!("wrong:{SECRET}")).await.unwrap_err();
     cause_a_warning().await;
+    append_to_a_damaged_search_index(folder.path()).await;
 
     let text = captured.0.lock().unwrap().clone();
     for expected in [
@@ -135,7 +153,15 @@ async fn spans_and_events_contain_no_content_no_keys_and_no_passwords() {
         "INFO recto::prune prune conversation=",
         "INFO recto::backup backup",
         "WARN recto::recto event",
+        "DEBUG recto::recto create conversation=",
+        "DEBUG recto::recto rename",
+        "DEBUG recto::packing pack rows=64",
+        "the search index is damaged; new words stay in the waiting table error=\"SQLite",
     ] {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+    #[cfg(feature = "format")]
+    for expected in ["requests=1", "DEBUG recto::apply commit version=1 versions=1"] {
         assert!(text.contains(expected), "{expected} is not in\n{text}");
     }
     for forbidden in [SECRET, "content", "postgres://"] {
