@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -65,8 +66,15 @@ impl LastUsed {
     }
 
     fn all(&self) -> BTreeMap<String, Used> {
-        let text = self.file.as_ref().and_then(|file| fs::read_to_string(file).ok());
-        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+        let Some(file) = &self.file else { return BTreeMap::new() };
+        let read = fs::read_to_string(file).and_then(|text| Ok(serde_json::from_str(&text)?));
+        read.unwrap_or_else(|error| {
+            if error.kind() != ErrorKind::NotFound {
+                let error = error.kind().to_string();
+                tracing::warn!(error, "cannot read which conversation was used last");
+            }
+            BTreeMap::new()
+        })
     }
 }
 

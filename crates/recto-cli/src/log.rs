@@ -4,6 +4,7 @@
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::Environment;
@@ -15,6 +16,8 @@ pub(crate) fn install(environment: &Environment) -> Result<(), Failure> {
     let targets = parse(&value).map_err(Failure::Usage)?;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        // A span is one line with its duration, when it ends.
+        .with_span_events(FmtSpan::CLOSE)
         .with_ansi(environment.errors_info.colours);
     let subscriber = tracing_subscriber::registry().with(lines).with(targets);
     // It fails if this process has a subscriber already; then that one stays.

@@ -1,7 +1,7 @@
 //! The open store of one command, and the lookup of conversations by their arguments.
 
 use recto::blocking::{Conversation, Recto};
-use recto::{Address, ConversationInfo, Options};
+use recto::{Address, ConversationInfo, Options, StoreError};
 use recto_service::{Perform, Service};
 
 use crate::Environment;
@@ -99,16 +99,17 @@ impl Session {
         let text = match given {
             "@" => {
                 let used = self.last_used.get().ok_or(Failure::NothingUsed)?;
-                if self.recto.info(&used.name).is_ok_and(|info| info.id.to_string() == used.id) {
+                let info = if_found(self.recto.info(&used.name))?;
+                if info.is_some_and(|info| info.id.to_string() == used.id) {
                     return Ok(used.name);
                 }
                 used.id
             }
-            given if self.recto.info(given).is_ok() => return Ok(given.to_owned()),
+            given if if_found(self.recto.info(given))?.is_some() => return Ok(given.to_owned()),
             given => given.to_owned(),
         };
         if let Ok(id) = text.parse()
-            && let Ok(info) = self.recto.info_by_id(id)
+            && let Some(info) = if_found(self.recto.info_by_id(id))?
         {
             return Ok(info.name);
         }
@@ -122,7 +123,7 @@ impl Session {
                 match similar.collect::<Vec<_>>() {
                     none if none.is_empty() => {
                         let name = given.to_owned();
-                        Err(recto::StoreError::ConversationNotFound { name }.into())
+                        Err(StoreError::ConversationNotFound { name }.into())
                     }
                     similar => Err(Failure::Misnamed { given: given.to_owned(), similar }),
                 }
@@ -132,6 +133,17 @@ impl Session {
                 Err(Failure::Ambiguous { given: given.to_owned(), candidates: names.collect() })
             }
         }
+    }
+}
+
+/// `None` if there is no such conversation.
+fn if_found(
+    info: Result<ConversationInfo, recto::Error>,
+) -> Result<Option<ConversationInfo>, Failure> {
+    match info {
+        Ok(info) => Ok(Some(info)),
+        Err(recto::Error::Store(StoreError::ConversationNotFound { .. })) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

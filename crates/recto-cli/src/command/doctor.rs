@@ -77,8 +77,10 @@ fn examine(
     const ADVICE: &str =
         "keep the file, and restore a backup into a new store: `recto restore-backup`";
     let store = session.recto.inner().store();
-    if let Ok(Some(size)) = session.recto.wait(store.size()) {
-        findings.push(Finding::good("size", bytes(size)));
+    match session.recto.wait(store.size()) {
+        Ok(Some(size)) => findings.push(Finding::good("size", bytes(size))),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "the size of the store cannot be read"),
     }
     let damage = match context.wait(session, async { Ok(store.check().await?) }) {
         Ok(damage) => damage,

@@ -83,6 +83,11 @@ fn a_warning_is_printed_only_if_recto_log_is_set() {
     let output = with_a_warning(folder.path(), Some("info"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("command{name=\"new\"}") && !errors.contains("Some"), "{errors}");
+    // A span is printed with its duration when it ends.
+    let output = with_a_warning(folder.path(), Some("debug"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let created = errors.lines().find(|line| line.contains("create{conversation="));
+    assert!(created.is_some_and(|line| line.contains("time.busy=")), "{errors}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `{"conversation": NAME, "rename": NEW}`
 
+use recto::StoreError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +51,12 @@ impl Perform for Rename {
         if !dry_run {
             service.recto().rename(&from, &to).await?;
             service.forget(&from);
-        } else if service.recto().info(&to).await.is_ok() {
-            return Err(recto::StoreError::ConversationExists { name: to }.into());
+        } else {
+            match service.recto().info(&to).await {
+                Err(recto::Error::Store(StoreError::ConversationNotFound { .. })) => {}
+                Ok(_) => return Err(StoreError::ConversationExists { name: to }.into()),
+                Err(error) => return Err(error.into()),
+            }
         }
         let state = state_after(&self.include, &conversation, None).await?;
         Ok(Renamed { from, to, dry_run, state })
