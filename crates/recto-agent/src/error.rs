@@ -9,8 +9,8 @@ use std::time::Duration;
 use recto_format::Target;
 
 use crate::Reply;
-use crate::budget::FloorPart;
 use crate::call::Attempt;
+use crate::floor_part::FloorPart;
 
 /// A failed model call.
 ///
@@ -21,6 +21,7 @@ use crate::call::Attempt;
 #[error("{failure}{}", tried(&self.attempts))]
 pub struct CallError {
     /// The cause.
+    #[source]
     pub failure: Failure,
     /// All failed attempts, in order. The last one is `failure`.
     pub attempts: Vec<Attempt>,

@@ -167,6 +167,7 @@ mod decode;
 mod endpoint;
 mod error;
 mod event;
+mod floor_part;
 mod history_tools;
 #[cfg(feature = "clients")]
 mod http;
@@ -194,7 +195,7 @@ mod workflow;
 pub use recto_format::Target;
 
 pub use self::agent::{Agent, Run, Stop};
-pub use self::budget::{Budget, FloorPart, Strategy};
+pub use self::budget::{Budget, Strategy};
 pub use self::calibration::Calibration;
 pub use self::call::{Attempt, Call, Compressed, SummaryPrompt};
 pub use self::cancel::CancelToken;
@@ -205,6 +206,7 @@ pub use self::conversation_ext::ConversationExt;
 pub use self::endpoint::{Endpoint, Retry, Secret, Timeouts};
 pub use self::error::{CallError, Error, Failure};
 pub use self::event::Event;
+pub use self::floor_part::FloorPart;
 pub use self::history_tools::{ExpandTool, SearchTool};
 #[cfg(feature = "clients")]
 pub use self::http::HttpModel;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::arguments::Arguments;
+use crate::command_line::Arguments;
 
 /// Adds a hint to an error. Common mistakes are a value without its option, above all a conversation
 /// without `-c`, and options of other commands.

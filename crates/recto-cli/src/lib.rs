@@ -1,12 +1,12 @@
 //! The `recto` command as a library, so that tests can run it in process.
 //!
 //! ```text
-//! arguments.rs ──► command/NAME.rs ──► session.rs ──► recto
-//!  (parsed)        (one file per        (store, names,
-//!                   command)             last used)
-//!                        │
-//!                        ▼
-//!                 a CommandResult ──► output.rs: JSON, or a Page of text (terminal or plain)
+//! command_line.rs ──► command/NAME.rs ──► session.rs ──► recto
+//!  (parsed)           (one file per        (store, names,
+//!                      command)             last used)
+//!                           │
+//!                           ▼
+//!                    a CommandResult ──► output.rs: JSON, or a Page of text (terminal or plain)
 //! ```
 //!
 //! Invariants:
@@ -32,6 +32,7 @@ mod advice;
 mod arguments;
 mod cache_plan;
 mod command;
+mod command_line;
 mod context;
 mod difference;
 mod entry_line;
@@ -64,7 +65,8 @@ use std::io::Write;
 
 use clap::ValueEnum as _;
 
-use crate::arguments::{Arguments, Colours, General};
+use crate::arguments::{Colours, General};
+use crate::command_line::Arguments;
 use crate::context::Context;
 pub use crate::environment::{Environment, StreamInfo, VariableLookup};
 use crate::failure::Failure;

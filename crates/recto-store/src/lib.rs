@@ -21,6 +21,7 @@
 
 mod address;
 mod checks;
+mod entry_meta;
 mod error;
 mod lineage;
 mod link;
@@ -40,12 +41,13 @@ mod words;
 
 pub use address::Address;
 pub use checks::MAX_NAME;
+pub use entry_meta::EntryMeta;
 pub use error::{Cause, Error};
 pub use lineage::Lineage;
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
 pub use new_id::new_id;
-pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entries, pack_records};
+pub use pack::{CommitBody, Entry, Unreadable, pack_commit, pack_entries, pack_records};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};
 pub use rows::{

@@ -19,7 +19,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Link, Page, PageKind, hash_of};
+use crate::{EntryMeta, Link, Page, PageKind, hash_of};
 
 /// The first byte of a packed value.
 const PACKED: u8 = 1;
@@ -61,21 +61,6 @@ impl<B: AsRef<str>> Entry<B> {
     pub fn body_hash(&self) -> [u8; 32] {
         self.meta.gone.unwrap_or_else(|| hash_of(self.body.as_ref().as_bytes()))
     }
-}
-
-/// The facts about a log entry that need no message.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EntryMeta {
-    /// The number of its role.
-    pub role: u8,
-    /// Its number of tokens.
-    pub tokens: u32,
-    /// The time in the message, or the time of its arrival.
-    pub timestamp: i64,
-    /// Hashes of the tool calls and results whose counterparts are in other entries.
-    pub edges: Vec<u64>,
-    /// The hash of the original message, if it was erased or pruned.
-    pub gone: Option<[u8; 32]>,
 }
 
 /// The content of a commit's row.

@@ -9,9 +9,9 @@ use recto::{
 use recto_format::CachePlan;
 use tracing::Instrument as _;
 
-use super::{FloorPart, Strategy};
+use super::Strategy;
 use crate::call::Compressed;
-use crate::{Agent, CancelToken, Error, Event};
+use crate::{Agent, CancelToken, Error, Event, FloorPart};
 
 /// Maximum number of times that a strategy runs while it makes progress.
 const MAX_ROUNDS: usize = 4;

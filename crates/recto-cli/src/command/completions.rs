@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use clap_complete::{Shell, generate};
 
-use crate::arguments::Arguments;
+use crate::command_line::Arguments;
 use crate::context::Context;
 use crate::failure::Failure;
 
