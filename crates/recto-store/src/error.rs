@@ -176,6 +176,11 @@ impl Error {
         }
     }
 
+    /// Whether another writer changed the conversation first. Read it again before the next attempt.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Error::VersionConflict { .. } | Error::RowsChanged | Error::Forked)
+    }
+
     pub(crate) fn failed(doing: &'static str, reason: impl Into<Reason>) -> Error {
         let Reason { text, cause } = reason.into();
         Error::Failed { doing, reason: text, source: cause }

@@ -96,9 +96,7 @@ impl Conversation {
             // have left copies.
             match reader.store.rewrite(owner, at, rewrite).await {
                 // Another process has committed, packed the row, or erased another message in it.
-                Err(
-                    recto_store::Error::VersionConflict { .. } | recto_store::Error::RowsChanged,
-                ) => {}
+                Err(error) if error.is_conflict() => {}
                 done => break (erased, done),
             }
         };

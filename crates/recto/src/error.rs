@@ -66,14 +66,7 @@ impl Error {
 
     /// Whether another writer changed the conversation first. Read it again before the next attempt.
     pub fn is_conflict(&self) -> bool {
-        matches!(
-            self,
-            Error::Store(
-                recto_store::Error::VersionConflict { .. }
-                    | recto_store::Error::RowsChanged
-                    | recto_store::Error::Forked
-            )
-        )
+        matches!(self, Error::Store(error) if error.is_conflict())
     }
 
     /// Whether stored rows are damaged.

@@ -94,11 +94,7 @@ impl Conversation {
             // left copies.
             match reader.store.rewrite(reader.id, version, rewrite).await {
                 // Another process has committed, packed, erased or forked.
-                Err(
-                    recto_store::Error::VersionConflict { .. }
-                    | recto_store::Error::RowsChanged
-                    | recto_store::Error::Forked,
-                ) => {}
+                Err(error) if error.is_conflict() => {}
                 done => break done.map(|()| pruned),
             }
         };

@@ -46,11 +46,7 @@ impl Recto {
             let overwrites = rewrites.iter().any(|rewrite| !rewrite.rewrite.forget.is_empty());
             match store.remove_with(&self.tenant, name, Removal { at: None, rewrites }).await {
                 // Another process has committed, packed, erased or forked.
-                Err(
-                    recto_store::Error::VersionConflict { .. }
-                    | recto_store::Error::RowsChanged
-                    | recto_store::Error::Forked,
-                ) => {}
+                Err(error) if error.is_conflict() => {}
                 removed => {
                     self.shared.open.forget(id);
                     if overwrites {
