@@ -23,8 +23,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use recto_core::{
-    ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, LogIndex, MarkMap, Message, Outcome, Query,
-    Request, SavedSettings, Scope, Settings, Stats, Timestamp, Tool, Version, VersionInfo, Warning,
+    ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, Limits, LogIndex, MarkMap, Message,
+    Outcome, Query, Request, SavedSettings, Scope, Settings, Stats, Timestamp, Tool, Version,
+    VersionInfo, Warning,
 };
 #[cfg(feature = "format")]
 use recto_format::Input;
@@ -67,10 +68,18 @@ fn wait<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
     output.expect("the future has ended")
 }
 
-/// Defines the blocking forms of async methods with the same name and arguments.
+/// Defines the blocking forms of async methods with the same name and arguments. A method without `->`
+/// returns a conversation.
 macro_rules! blocking {
+    (@output) => { Conversation };
+    (@output $output:ty) => { $output };
+    (@wrapped $handle:ident, $inner:ident) => {
+        Conversation { runtime: $handle.runtime.clone(), inner: $inner }
+    };
+    (@wrapped $handle:ident, $inner:ident, $output:ty) => { $inner };
     ($type:ident {
-        $($(#[$attribute:meta])* fn $name:ident($($argument:ident: $kind:ty),*) -> $output:ty;)*
+        $($(#[$attribute:meta])*
+        fn $name:ident($($argument:ident: $kind:ty),*) $(-> $output:ty)?;)*
     }) => {
         impl $type {$(
             #[doc = concat!(
@@ -78,26 +87,9 @@ macro_rules! blocking {
                 stringify!($name), ")."
             )]
             $(#[$attribute])*
-            pub fn $name(&self, $($argument: $kind),*) -> Result<$output, Error> {
-                wait(&self.runtime, self.inner.$name($($argument),*))
-            }
-        )*}
-    };
-}
-
-/// The same for methods that return a conversation.
-macro_rules! blocking_handles {
-    ($type:ident {
-        $(fn $name:ident($($argument:ident: $kind:ty),*);)*
-    }) => {
-        impl $type {$(
-            #[doc = concat!(
-                "Waits for [`", stringify!($name), "`](crate::", stringify!($type), "::",
-                stringify!($name), ")."
-            )]
-            pub fn $name(&self, $($argument: $kind),*) -> Result<Conversation, Error> {
+            pub fn $name(&self, $($argument: $kind),*) -> Result<blocking!(@output $($output)?), Error> {
                 let inner = wait(&self.runtime, self.inner.$name($($argument),*))?;
-                Ok(Conversation { runtime: self.runtime.clone(), inner })
+                Ok(blocking!(@wrapped self, inner $(, $output)?))
             }
         )*}
     };
@@ -137,6 +129,11 @@ impl Recto {
         Recto { runtime: self.runtime.clone(), inner: self.inner.for_tenant(tenant) }
     }
 
+    /// The limits on the messages of requests that are read as JSON.
+    pub fn limits(&self) -> &Limits {
+        self.inner.limits()
+    }
+
     /// The underlying store.
     pub fn store(&self) -> &Arc<dyn Store> {
         self.inner.store()
@@ -155,18 +152,13 @@ fn start() -> Result<Runtime, Error> {
     })
 }
 
-blocking_handles! {
+blocking! {
     Recto {
         fn create(name: &str, settings: Settings);
         fn create_with_messages(name: &str, settings: Settings, messages: &[Message]);
         fn conversation(name: &str);
         fn conversation_by_id(id: ConversationId);
         fn conversation_or_create(name: &str, settings: Settings);
-    }
-}
-
-blocking! {
-    Recto {
         fn info(name: &str) -> ConversationInfo;
         fn info_by_id(id: ConversationId) -> ConversationInfo;
         fn list(after: Option<&str>, limit: usize) -> Vec<ConversationInfo>;
@@ -242,14 +234,9 @@ impl Conversation {
     }
 }
 
-blocking_handles! {
-    Conversation {
-        fn fork(name: &str, at: Version);
-    }
-}
-
 blocking! {
     Conversation {
+        fn fork(name: &str, at: Version);
         fn apply(request: impl Into<Request>) -> Outcome;
         fn apply_with(request: impl Into<Request>, options: WriteOptions) -> Outcome;
         fn preview(request: impl Into<Request>) -> Preview;
@@ -290,6 +277,8 @@ blocking! {
         fn mark_map_at(version: Version, scope: Scope) -> MarkMap;
         fn state() -> ArrayState;
         fn state_at(version: Version) -> ArrayState;
+        #[cfg(feature = "format")]
+        fn edited_before(version: Version, entries: &[Entry]) -> Vec<usize>;
         fn end_expired_scopes() -> usize;
         fn end_all_scopes() -> usize;
         fn prune(keep: &Keep) -> PruneReport;
@@ -300,40 +289,5 @@ blocking! {
         fn erase_if(index: LogIndex, expected_version: impl Into<Option<Version>>) -> ErasedMessage;
         fn verify() -> VerifyReport;
         fn verify_with_progress(progress: ProgressFn<'_>) -> VerifyReport;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    /// Compares the lists above with the sources of the async methods.
-    #[test]
-    fn every_async_method_has_a_blocking_form() {
-        let sources = [
-            include_str!("apply.rs"),
-            include_str!("backup.rs"),
-            include_str!("conversation.rs"),
-            include_str!("erase.rs"),
-            include_str!("fork.rs"),
-            include_str!("import.rs"),
-            include_str!("policy.rs"),
-            include_str!("prune.rs"),
-            include_str!("recto.rs"),
-            include_str!("salvage.rs"),
-            include_str!("search.rs"),
-            include_str!("temporary.rs"),
-            include_str!("verify.rs"),
-        ];
-        let here = include_str!("blocking.rs");
-        let mut methods = 0;
-        for line in sources.iter().flat_map(|source| source.lines()) {
-            if let Some(method) = line.strip_prefix("    pub async fn ") {
-                let name = method.split(['(', '<']).next().unwrap();
-                let is_here =
-                    here.contains(&format!("fn {name}(")) || here.contains(&format!("fn {name}<"));
-                assert!(is_here, "recto::blocking has no {name}");
-                methods += 1;
-            }
-        }
-        assert!(methods > 60, "only {methods} methods were found");
     }
 }

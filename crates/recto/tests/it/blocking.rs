@@ -1,9 +1,10 @@
 //! `recto::blocking` has every async method of `Recto` and `Conversation`.
 
 /// The files with async methods of the two types.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 15] = [
     include_str!("../../src/apply.rs"),
     include_str!("../../src/backup.rs"),
+    include_str!("../../src/bound_thinking.rs"),
     include_str!("../../src/conversation.rs"),
     include_str!("../../src/erase.rs"),
     include_str!("../../src/fork.rs"),
@@ -11,6 +12,8 @@ const SOURCES: [&str; 12] = [
     include_str!("../../src/policy.rs"),
     include_str!("../../src/prune.rs"),
     include_str!("../../src/recto.rs"),
+    include_str!("../../src/remove.rs"),
+    include_str!("../../src/salvage.rs"),
     include_str!("../../src/search.rs"),
     include_str!("../../src/temporary.rs"),
     include_str!("../../src/verify.rs"),
