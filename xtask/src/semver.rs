@@ -8,8 +8,19 @@ use crate::requirement;
 use crate::step::{Console, Step};
 use crate::workspace::Workspace;
 
-/// The packages with a public API.
-const PACKAGES: [&str; 5] = ["recto", "recto-agent", "recto-core", "recto-format", "recto-service"];
+/// The libraries that are published.
+const PACKAGES: [&str; 10] = [
+    "recto",
+    "recto-agent",
+    "recto-bpe",
+    "recto-core",
+    "recto-format",
+    "recto-json",
+    "recto-lists",
+    "recto-service",
+    "recto-store",
+    "sum-tree",
+];
 
 #[derive(Args)]
 pub(crate) struct Options {

@@ -57,6 +57,7 @@ pub(crate) fn run(
 fn steps(workspace: &Workspace) -> Vec<Step> {
     let mut steps = vec![formatting(workspace), dependencies(workspace)];
     steps.extend(lints(workspace));
+    steps.extend(oldest_compiler(workspace));
     steps.push(docs(workspace));
     steps.extend(tests(workspace));
     steps.push(python(workspace));
@@ -80,6 +81,10 @@ fn dependencies(workspace: &Workspace) -> Step {
     )
 }
 
+/// The libraries with features that can be switched off.
+const BARE_PACKAGES: [&str; 6] =
+    ["recto", "recto-agent", "recto-core", "recto-format", "recto-lists", "recto-store"];
+
 /// Clippy on the workspace with all features, and on the libraries without any.
 fn lints(workspace: &Workspace) -> Vec<Step> {
     const ADVICE: &str = "fix what clippy names, or allow it there with a reason";
@@ -89,8 +94,42 @@ fn lints(workspace: &Workspace) -> Vec<Step> {
         Step::new(name, command, ADVICE)
     };
     let all = clippy("lint", &["--workspace", "--all-targets", "--all-features"]);
-    let bare = clippy("lint bare", &["-p", "recto", "-p", "recto-agent", "--no-default-features"]);
+    let mut bare = vec!["--no-default-features"];
+    bare.extend(BARE_PACKAGES.iter().flat_map(|package| ["-p", package]));
+    let bare = clippy("lint bare", &bare);
     vec![all, bare]
+}
+
+/// `rust-version` in `Cargo.toml`.
+const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// A check with the oldest supported compiler, if rustup has it and the default one is newer.
+fn oldest_compiler(workspace: &Workspace) -> Option<Step> {
+    let output = |program: &str, args: &[&str]| {
+        let output = workspace.command(program).args(args).output().ok()?;
+        String::from_utf8(output.stdout).ok()
+    };
+    let active = output("rustc", &["--version"])?;
+    if active.contains(&format!(" {RUST_VERSION}.")) {
+        return None;
+    }
+    let installed = output("rustup", &["toolchain", "list"])?;
+    let toolchain = installed_toolchain(&installed, RUST_VERSION)?;
+    let mut command = workspace.command("rustup");
+    command.args(["run", toolchain, "cargo", "check", "--workspace", "--all-features"]);
+    let target = workspace.target().join("oldest-compiler");
+    command.arg("--target-dir").arg(target);
+    Some(Step::new("oldest compiler", command, "avoid newer features, or raise `rust-version`"))
+}
+
+/// The toolchain of a version in the list that rustup prints.
+fn installed_toolchain<'a>(list: &'a str, version: &str) -> Option<&'a str> {
+    let names = list.lines().filter_map(|line| line.split_whitespace().next());
+    let is_version = |name: &&str| {
+        let rest = name.strip_prefix(version);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+    };
+    names.into_iter().find(is_version)
 }
 
 fn docs(workspace: &Workspace) -> Step {
@@ -178,6 +217,26 @@ mod tests {
             took: Duration::ZERO,
             stdout: stdout.to_owned(),
         }
+    }
+
+    #[test]
+    fn rust_version_is_not_newer_than_the_compiler() {
+        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+        let output = Command::new(rustc).arg("--version").output().unwrap();
+        let output = String::from_utf8(output.stdout).unwrap();
+        let numbers = |version: &str| -> Vec<u32> {
+            let version = version.split('-').next().unwrap();
+            version.split('.').map(|number| number.parse().unwrap()).collect()
+        };
+        let active = numbers(output.split_whitespace().nth(1).unwrap());
+        assert!(numbers(RUST_VERSION) <= active, "{RUST_VERSION} is newer than {output}");
+    }
+
+    #[test]
+    fn the_toolchain_of_a_version_is_found_in_the_list_of_rustup() {
+        let list = "stable-x86_64 (active, default)\n1.950.0-x86_64\n1.95.0-x86_64\n";
+        assert_eq!(installed_toolchain(list, "1.95"), Some("1.95.0-x86_64"));
+        assert_eq!(installed_toolchain(list, "1.94"), None);
     }
 
     #[test]
