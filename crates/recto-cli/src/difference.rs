@@ -1,7 +1,7 @@
 //! The difference between two views, message by message.
 
 use recto::blocking::Conversation;
-use recto::{Diff, LogIndex, Portion};
+use recto::{Diff, LogIndex, MessageTotals};
 use serde::Serialize;
 
 use crate::entry_line::{EntryLine as _, ShownEntry, heading};
@@ -12,7 +12,7 @@ use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};
 /// A difference, with its messages.
 #[derive(Debug, Serialize)]
 pub(crate) struct Difference {
-    pub(crate) kept: Portion,
+    pub(crate) kept: MessageTotals,
     pub(crate) hidden: Part,
     pub(crate) shown: Part,
     pub(crate) moved: Part,

@@ -12,7 +12,7 @@ use crate::{Conversation, Error, LogIndex, Version};
 #[non_exhaustive]
 pub struct Diff {
     /// The entries that both versions show.
-    pub kept: Portion,
+    pub kept: MessageTotals,
     /// The entries that only the first version shows.
     pub hidden: Entries,
     /// The entries that only the second version shows: hidden before, or new.
@@ -23,11 +23,19 @@ pub struct Diff {
 
 /// A number of messages and their tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Portion {
+#[non_exhaustive]
+pub struct MessageTotals {
     /// Number of messages.
     pub messages: usize,
     /// Number of tokens.
     pub tokens: u64,
+}
+
+impl MessageTotals {
+    /// These numbers of messages and tokens.
+    pub fn new(messages: usize, tokens: u64) -> MessageTotals {
+        MessageTotals { messages, tokens }
+    }
 }
 
 /// Log entries and the sum of their tokens.
@@ -97,7 +105,7 @@ impl Diff {
             }
         }
         let hidden: Entries = hidden.into_iter().collect();
-        let kept = Portion {
+        let kept = MessageTotals {
             messages: before.len() - hidden.indices.len(),
             tokens: before.tokens() - hidden.tokens,
         };

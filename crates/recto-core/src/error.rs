@@ -180,6 +180,7 @@ pub enum Error {
         /// The number of the operation, from 0.
         number: usize,
         /// The error of the operation.
+        #[source]
         error: Box<Error>,
     },
     /// The counter of a saved conversation is not built in.

@@ -91,7 +91,7 @@ pub use conversation::{Conversation, VersionInfo, VisibleEntry};
 #[cfg(feature = "bpe")]
 pub use counter::Bpe;
 pub use counter::{Approx, Counter};
-pub use diff::{Diff, Entries, Portion};
+pub use diff::{Diff, Entries, MessageTotals};
 pub use error::{Code, Error};
 pub use limits::Limits;
 pub use marks::{Marks, PINNED};

@@ -92,7 +92,7 @@ pub enum Error {
     },
     /// Reading or writing failed.
     #[error("reading or writing failed: {0}")]
-    Io(std::io::Error),
+    Io(#[source] std::io::Error),
     /// The engine rejected a message or a step.
     #[error(transparent)]
     Engine(#[from] recto_core::Error),

@@ -95,7 +95,7 @@ impl<'de> de::Deserialize<'de> for Fields<'de> {
     }
 }
 
-/// The kinds of JSON values.
+/// The kinds of JSON values. JSON has no others, so the enum is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of JSON")]
 pub enum Kind {

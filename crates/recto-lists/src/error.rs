@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// Error of a request about a list.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The request cannot be read, or the engine refused it.
     #[error(transparent)]
@@ -18,6 +19,7 @@ pub enum Error {
         /// The field of the request. The engine's own error names a field of the engine.
         field: String,
         /// Why it was refused.
+        #[source]
         cause: Box<Error>,
     },
 }

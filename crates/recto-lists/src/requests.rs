@@ -82,6 +82,7 @@ pub struct CountTokens<'a> {
 /// A list that was fitted or repaired.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct FittedList {
     /// The list.
     pub messages: Vec<FittedMessage>,
@@ -110,6 +111,7 @@ pub enum FittedMessage {
 /// A repair of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListRepair {
     /// The name of the rule.
     pub rule: &'static str,
@@ -125,6 +127,7 @@ pub struct ListRepair {
 
 /// The tokens of messages.
 #[derive(Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TokenCount {
     /// The tokens of all messages together.
     pub tokens: u64,

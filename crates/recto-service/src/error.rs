@@ -30,6 +30,7 @@ pub enum Error {
         /// The field of the request. The engine's own error names a field of the engine.
         field: String,
         /// Why it was refused.
+        #[source]
         cause: Box<Error>,
     },
 }
@@ -53,6 +54,10 @@ impl From<recto_lists::Error> for Error {
             recto_lists::Error::Format(error) => error.into(),
             recto_lists::Error::InField { field, cause } => {
                 Error::InField { field, cause: Box::new(Error::from(*cause)) }
+            }
+            other => {
+                let (reason, field) = (other.to_string(), None);
+                recto::EngineError::InvalidOperation { reason, field }.into()
             }
         }
     }

@@ -97,7 +97,20 @@ pub use self::provider_view::{
 };
 pub use self::read::check_names;
 pub use self::request::{Perform, Request, RequestKind, Response, Scoped, compute};
-pub use self::requests::*;
+pub use self::requests::{
+    Applied, Apply, ArrayState, Ask, BatchSnapshot, Blame, CachePlan, CachePlanOptions, CallList,
+    Calls, CallsOptions, CheckedTokens, ConversationSettings, ConversationStats,
+    ConversationSummary, Conversations, Count, CountTokens, Create, Created, Diff, DiffOptions,
+    Difference, Entries, EntryCount, EntryHistory, EntrySelection, Erase, Erased, ErasedEntry,
+    Export, ExportOptions, Exported, ExportedMarkMap, Findings, FitList, FittedList, FittedMessage,
+    Fork, ForkOptions, ForkOriginById, Forked, Import, Imported, Info, Lint, List, ListOptions,
+    ListRepair, ListedConversation, ListedVersion, Log, LogOptions, MarkList, MarkMap,
+    MarkMapOptions, Marks, ModelTokens, PlannedEdit, Prune, PruneOptions, Pruned, Remove, Removed,
+    Rename, Renamed, Render, Rendered, RepairList, Search, SearchHit, SearchResults, SetTools,
+    Settings, Show, Shown, Snapshot, State, Stats, StoreVerification, Timeline, TimelineEvent,
+    TimelinePoint, TokenCheck, TokenCount, TokenShare, TokenShares, Tokens, TokensOptions,
+    TokensOverTime, ToolList, Tools, Verification, Verify, VerifyStore, Versions,
+};
 pub use self::schema::schema;
 pub use self::service::{NamedConversation, Service};
 pub use self::settings::{

@@ -120,6 +120,7 @@ pub enum Include {
 /// The log entries that a request reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Scope {
     /// The visible entries.
     #[default]

@@ -119,6 +119,7 @@ pub struct Unpacked {
 
 /// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum PageKind {
     /// Versions.
     Records,

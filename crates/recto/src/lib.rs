@@ -57,6 +57,7 @@
 //! | `blocking` | yes | the module `blocking`, which has its own runtime |
 //! | `postgres` | no | stores in PostgreSQL |
 //! | `format` | no | import of transcripts; `recto::format` is the crate `recto-format` |
+//! | `zstd` | no | with `format`: import of files that are compressed with zstd |
 //!
 //! The crate reports to `tracing`: spans for opening, requests, commits and maintenance, and a warning
 //! for every error that does not reach a caller. Events contain ids, versions, counts and error codes, and
@@ -125,11 +126,11 @@ pub use recto_core::Error as EngineError;
 pub use recto_core::{
     Append, Approx, Arrange, ArrayState, BatchEnd, BatchIndex, BatchSnapshot, BatchStart, Blame,
     Carry, Clear, Code, Compress, Counter, Delete, Diff, Effect, Entries, Filter, Fit, Insert,
-    Limits, LogIndex, Mark, MarkMap, Message, Note, Operation, OperationKind, Outcome, PINNED,
-    Pick, Portion, Position, Query, QueryAt, Redo, Replace, ReplaceEntries, Request, Restore, Role,
-    RoleSet, Rollback, SavedSettings, Scope, Settings, SharedPrefix, Stats, Step, Timestamp, Tool,
-    ToolCall, Truncate, TypeIndices, Undo, Unmark, Version, VersionInfo, View, Warning,
-    WarningCode,
+    Limits, LogIndex, Mark, MarkMap, Message, MessageTotals, Note, Operation, OperationKind,
+    Outcome, PINNED, Pick, Position, Query, QueryAt, Redo, Replace, ReplaceEntries, Request,
+    Restore, Role, RoleSet, Rollback, SavedSettings, Scope, Settings, SharedPrefix, Stats, Step,
+    Timestamp, Tool, ToolCall, Truncate, TypeIndices, Undo, Unmark, Version, VersionInfo, View,
+    Warning, WarningCode,
 };
 pub use recto_store::Error as StoreError;
 pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant, hash_of};

@@ -3,7 +3,7 @@
 use crate::node::{Entry, Link, Subtree, leaf_size};
 use crate::{Item, SumTree};
 
-/// Which items below a node are kept.
+/// Which items below a node are kept. The enum is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// All items.

@@ -15,7 +15,7 @@ pub struct Found {
     pub before: u64,
 }
 
-/// A node or item that [`SumTree::visit`] reached.
+/// A node or item that [`SumTree::visit`] reached. A tree has nothing else, so the enum is closed.
 #[derive(Debug)]
 pub enum Seen<'a, T: Item> {
     /// A node: the summary of the items below it.

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 
 use clap::Args;
 use recto::{
-    Entry, LogIndex, Operation, Outcome, Portion, Preview, Request, Step, Tool, Version,
+    Entry, LogIndex, MessageTotals, Operation, Outcome, Preview, Request, Step, Tool, Version,
     WriteOptions,
 };
 use recto_service::{Plan, ProviderView};
@@ -228,9 +228,9 @@ pub(crate) struct Change {
 #[serde(rename_all = "camelCase")]
 struct CachePlan {
     /// The unchanged front of the view.
-    reused: Portion,
+    reused: MessageTotals,
     /// The rest of the view, which the provider must process again.
-    read_anew: Portion,
+    read_anew: MessageTotals,
     /// The cost of the edit at a provider.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
@@ -247,11 +247,11 @@ impl Change {
         let plan = plan.flatten();
         let (stats, prefix) = (outcome.stats(), outcome.shared_prefix());
         let cache_plan = CachePlan {
-            reused: Portion { messages: prefix.messages, tokens: prefix.tokens },
-            read_anew: Portion {
-                messages: stats.current_batch_messages - prefix.messages,
-                tokens: stats.tokens - prefix.tokens,
-            },
+            reused: MessageTotals::new(prefix.messages, prefix.tokens),
+            read_anew: MessageTotals::new(
+                stats.current_batch_messages - prefix.messages,
+                stats.tokens - prefix.tokens,
+            ),
             plan,
         };
         let dry_run = diff.is_some();

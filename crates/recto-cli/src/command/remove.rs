@@ -68,6 +68,7 @@ impl CommandResult for Removed {
                     page.line(Line::wrapping().styled(FAINT, forks));
                 }
             }
+            _ => {}
         }
     }
 }

@@ -121,7 +121,7 @@ impl Settings {
             ..WriteOptions::default()
         };
         let handle = named.handle.inner();
-        let SavedSettings { counter, media_tokens, heading } =
+        let SavedSettings { counter, media_tokens, heading, .. } =
             session.recto.wait(handle.settings())?;
         let mut setup = Setup {
             conversation: named.name.clone(),

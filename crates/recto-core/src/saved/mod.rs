@@ -59,6 +59,7 @@ impl SavedConversation {
 /// The settings of a conversation that never change after its creation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SavedSettings {
     /// The name of the counter.
     pub counter: String,

@@ -23,6 +23,7 @@ pub struct Remove {
 /// A conversation that was removed, or would be.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Removed {
     /// It was removed.
     Done {

@@ -90,7 +90,7 @@ impl Perform for Settings<'_> {
             conversation.handle.set_policy(&policy).await?;
             service.forget(&conversation.name);
         }
-        let SavedSettings { counter, media_tokens, heading } = handle.settings().await?;
+        let SavedSettings { counter, media_tokens, heading, .. } = handle.settings().await?;
         let tools = match tools.filter(|_| dry_run) {
             Some(tools) => tools,
             None => handle.tools().await?,

@@ -29,6 +29,7 @@ pub struct Show {
 
 /// The entries to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EntrySelection {
     /// `true`: the view.
     #[default]

@@ -48,6 +48,7 @@ pub struct TimelinePoint {
 /// The effect of a version on the batches. If several apply, the last one of this list is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum TimelineEvent {
     /// Nothing.
     None,

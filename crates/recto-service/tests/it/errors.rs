@@ -277,3 +277,29 @@ async fn errors_have_the_codes_of_the_contract() {
         assert!(!error["message"].as_str().unwrap().is_empty());
     }
 }
+
+#[test]
+fn errors_have_their_causes_as_sources() {
+    use std::error::Error;
+
+    let cause = || recto::EngineError::NothingToUndo;
+    let in_list = recto::EngineError::InList { number: 1, error: Box::new(cause()) };
+    let input: recto_format::Error = std::io::Error::other("the disk failed").into();
+    let failure = recto_agent::Failure::Refused { status: 400, message: "no".to_owned() };
+    let call = recto_agent::CallError::from(failure.clone());
+    let field = || "at".to_owned();
+    let in_field =
+        recto_service::Error::InField { field: field(), cause: Box::new(cause().into()) };
+    let list = recto_lists::Error::Engine(cause());
+    let in_list_field = recto_lists::Error::InField { field: field(), cause: Box::new(list) };
+    let errors: [(&dyn Error, String); 5] = [
+        (&in_list, cause().to_string()),
+        (&input, "the disk failed".to_owned()),
+        (&call, failure.to_string()),
+        (&in_field, cause().to_string()),
+        (&in_list_field, cause().to_string()),
+    ];
+    for (error, expected) in errors {
+        assert_eq!(error.source().map(ToString::to_string), Some(expected), "{error}");
+    }
+}

@@ -54,7 +54,7 @@ impl Encryption {
         config.ssl_mode(SslMode::Require);
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match trusts_all {
-            true => Arc::new(Anybody(provider.clone())),
+            true => Arc::new(AnyCertificate(provider.clone())),
             false => {
                 let roots = Arc::new(self.roots()?);
                 let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
@@ -100,9 +100,9 @@ fn is_local(config: &Config) -> bool {
 
 /// Accepts every certificate, but verifies that the server has its private key.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
-use recto::{Diff, Effect, LogIndex, OperationKind, Outcome, Portion, VersionInfo, View};
+use recto::{Diff, Effect, LogIndex, MessageTotals, OperationKind, Outcome, VersionInfo, View};
 
 use super::scenario::Scenario;
 use crate::failure::Failure;
@@ -149,12 +149,12 @@ fn diff(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
     let (from, to) = (scenario.recorded.version, scenario.restored.version);
     let Diff { kept, hidden, shown, .. } = scenario.conversation.diff(from, to)?;
     let (before, after) = (scenario.recorded.stats().tokens, scenario.restored.stats().tokens);
-    let rest = format!("{before} → {after} tokens; {} are in both", portion(kept));
+    let rest = format!("{before} → {after} tokens; {} are in both", totals(kept));
     heading(out, &format!("diff v{from} v{to}"), &rest)?;
     for (style, sign, entries) in [(BAD, "- hidden", hidden), (GOOD, "+ shown", shown)] {
-        let size = Portion { messages: entries.indices.len(), tokens: entries.tokens };
+        let size = MessageTotals::new(entries.indices.len(), entries.tokens);
         let indices = ranges(entries.indices.into_iter());
-        writeln!(out, "     {style}{sign:<9} {indices:<6} {}{style:#}", portion(size))?;
+        writeln!(out, "     {style}{sign:<9} {indices:<6} {}{style:#}", totals(size))?;
     }
     Ok(())
 }
@@ -235,10 +235,10 @@ fn heading(out: &mut impl Write, word: &str, rest: &str) -> Result<(), Failure> 
 
 fn size(outcome: &Outcome) -> String {
     let stats = outcome.stats();
-    portion(Portion { messages: stats.current_batch_messages, tokens: stats.tokens })
+    totals(MessageTotals::new(stats.current_batch_messages, stats.tokens))
 }
 
-fn portion(Portion { messages, tokens }: Portion) -> String {
+fn totals(MessageTotals { messages, tokens, .. }: MessageTotals) -> String {
     let noun = if messages == 1 { "message" } else { "messages" };
     format!("{messages} {noun} ({tokens} tokens)")
 }

@@ -48,10 +48,10 @@ pub(super) fn draw(name: &str, points: &[Point]) -> String {
     }
     for (number, point) in points.iter().enumerate() {
         let (colour, word) = match point.event {
-            Event::None => continue,
             Event::Batch => ("#9aa5b1", "opened a batch"),
             Event::Back => ("#c98a1b", "went back"),
             Event::Compression => ("#c0392b", "compressed"),
+            _ => continue,
         };
         let at = x(number);
         let _ = writeln!(

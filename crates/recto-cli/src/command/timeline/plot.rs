@@ -76,10 +76,10 @@ pub(super) fn axis_rows(points: &[Point], width: usize) -> (String, String) {
     let columns = columns(points, width);
     let wide = column_width(&columns, width);
     let sign = |column: &Column| match column.event {
-        Event::None => '─',
         Event::Batch => 'b',
         Event::Back => 'r',
         Event::Compression => 'c',
+        _ => '─',
     };
     let signs = columns.iter().flat_map(|column| {
         let rest = std::iter::repeat_n('─', wide - 1);
