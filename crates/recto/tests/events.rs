@@ -91,7 +91,7 @@ async fn append_to_a_damaged_search_index(folder: &Path) {
     let address = format!("sqlite:{}", path.display());
     drop(Recto::open(&address).await.unwrap());
     let db = rusqlite::Connection::open(&path).unwrap();
-    db.execute("DROP TABLE words_docsize", []).unwrap();
+    assert!(db.execute("DELETE FROM words_data", []).unwrap() > 0);
     drop(db);
     let recto = Recto::open(&address).await.unwrap();
     let conversation = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
@@ -156,7 +156,7 @@ async fn spans_and_events_contain_no_content_no_keys_and_no_passwords() {
         "DEBUG recto::recto create conversation=",
         "DEBUG recto::recto rename",
         "DEBUG recto::packing pack rows=64",
-        "the search index is damaged; new words stay in the waiting table error=\"SQLite",
+        "the search index is damaged; new words stay in the waiting table error=",
     ] {
         assert!(text.contains(expected), "{expected} is not in\n{text}");
     }
