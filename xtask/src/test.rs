@@ -81,8 +81,7 @@ fn dependencies(workspace: &Workspace) -> Step {
     )
 }
 
-/// The libraries with features that can be switched off. `test bare` compiles `recto-cli` without its
-/// features.
+/// The libraries with features that can be switched off.
 const BARE_PACKAGES: [&str; 6] =
     ["recto", "recto-agent", "recto-core", "recto-format", "recto-lists", "recto-store"];
 
@@ -150,9 +149,7 @@ fn tests(workspace: &Workspace) -> Vec<Step> {
     let mut tiny = test("test tiny", &["-p", "sum-tree", "-p", "recto-core", "--tests"]);
     let wrapper = workspace.root().join("xtask/tiny_nodes.sh");
     tiny.command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
-    // The command without its features: it compiles, and names the feature that a command needs.
-    let bare = ["-p", "recto-cli", "--no-default-features", "--test", "it", "features::"];
-    vec![test("test", &["--workspace", "--all-features"]), tiny, test("test bare", &bare)]
+    vec![test("test", &["--workspace", "--all-features"]), tiny]
 }
 
 /// The Python package: its build, types and tests, in a virtual environment in the target directory.
