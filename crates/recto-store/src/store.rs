@@ -159,6 +159,12 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     /// is returned. Needed after removing conversations from PostgreSQL and after [`CopiesLeft`](crate::Error::CopiesLeft).
     fn clean(&self) -> StoreFuture<'_, ()>;
 
+    /// Builds damaged indexes of conversations again, from their rows, so that conversations can be created.
+    /// Does nothing by default. Fails if the rows are damaged too.
+    fn rebuild_indexes(&self) -> StoreFuture<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// The forks that share rows of a conversation, directly or through other forks, ordered by name.
     fn forks(&self, conversation: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>>;
 

@@ -393,6 +393,10 @@ impl Store for SqliteStore {
         self.write(Ok(WriteRequest::Clean))
     }
 
+    fn rebuild_indexes(&self) -> StoreFuture<'_, ()> {
+        self.write(Ok(WriteRequest::RebuildIndexes))
+    }
+
     fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {
         self.read("looking for forks", move |db| read::forks(db, id))
     }

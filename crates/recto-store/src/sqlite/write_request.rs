@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::fault::Fault;
 use super::newest_versions::NewestVersions;
 use super::place::Number;
-use super::{read, search_index};
+use super::{inspection, read, search_index};
 use crate::{
     Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page, Removal,
     RestoredConversation, RewriteOf, Seal, Tenant, WordsOf, checks,
@@ -39,6 +39,8 @@ pub(super) enum WriteRequest {
     Rewrite(RewriteOf),
     /// Drops all copies of removed rows.
     Clean,
+    /// Builds damaged indexes again.
+    RebuildIndexes,
 }
 
 /// Where copies of deleted rows can be left.
@@ -81,8 +83,11 @@ impl WriteRequest {
                 keep_key(db, named_number(db, *conversation)?, key)
             }
             WriteRequest::Rewrite(request) => rewrite(db, request, has_index),
-            WriteRequest::Clean if has_index => search_index::merge(db),
-            WriteRequest::Clean => Ok(()),
+            WriteRequest::Clean => {
+                inspection::rebuild_indexes(db)?;
+                if has_index { search_index::merge(db) } else { Ok(()) }
+            }
+            WriteRequest::RebuildIndexes => inspection::rebuild_indexes(db),
         }
     }
 
@@ -125,7 +130,7 @@ impl WriteRequest {
                     });
                 Ok(are_there)
             }
-            WriteRequest::Clean => Ok(true),
+            WriteRequest::Clean | WriteRequest::RebuildIndexes => Ok(true),
         }
     }
 
@@ -160,6 +165,7 @@ impl WriteRequest {
             WriteRequest::Remember { .. } => "keeping an idempotency key",
             WriteRequest::Rewrite(_) => "replacing rows",
             WriteRequest::Clean => "leaving no copy",
+            WriteRequest::RebuildIndexes => "building indexes again",
         }
     }
 }
