@@ -7,7 +7,7 @@
 //! are not atomic (the files of a backup and of a restoration, the copies that an
 //! erasure removes) are complete after they were repeated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -155,7 +155,9 @@ impl Family {
             }
             _ => match generate::step(choices, model) {
                 Step::Apply(request) => Operation::Apply { name, request, word: None },
-                _ => Operation::Erase { index: entries.saturating_sub(1), name },
+                _ if entries > 0 => Operation::Erase { index: entries - 1, name },
+                // There is nothing to erase in an empty log.
+                _ => Operation::Prune { name, keep: Keep { versions: vec![0], ..Keep::default() } },
             },
         }
     }
@@ -189,6 +191,9 @@ impl Family {
     }
 }
 
+/// Number of times that are remembered of each kind of operation.
+const RECENT: usize = 5;
+
 struct World {
     runtime: Runtime,
     dice: Dice,
@@ -198,8 +203,8 @@ struct World {
     /// A third process: it has the conversations open all the time.
     recto: Recto,
     families: [Family; 2],
-    /// How long the last operation of each kind took. It depends on the machine.
-    durations: BTreeMap<&'static str, Duration>,
+    /// How long the last operations of each kind took, at most [`RECENT`]. It depends on the machine.
+    durations: BTreeMap<&'static str, VecDeque<Duration>>,
     /// How long a process took until it was ready.
     opening: Duration,
     kills: KillCounts,
@@ -252,10 +257,13 @@ impl World {
         let mut ended = Vec::new();
         if let Some(victim) = victim {
             // An operation of another kind is a guess until one of this kind has ended.
-            let usual = self.durations.get(operations[victim].name());
-            let usual = usual.or_else(|| self.durations.values().next());
-            let usual = usual.copied().unwrap_or(Duration::from_millis(5));
-            let moment = Duration::from_micros(self.dice.below(usual.as_micros() as usize) as u64);
+            let recent = self.durations.get(operations[victim].name());
+            let recent = recent.or_else(|| self.durations.values().next());
+            let longest = recent.and_then(|recent| recent.iter().max()).copied();
+            // The other process delays it, so some of the moments are later than the longest time.
+            let longest = longest.unwrap_or(Duration::from_millis(5)) * 5 / 2;
+            let moment =
+                Duration::from_micros(self.dice.below(longest.as_micros() as usize) as u64);
             std::thread::sleep(moment.saturating_sub(start.elapsed()));
             ended.push((victim, self.families[victim].worker.take().unwrap().kill()));
         }
@@ -266,7 +274,9 @@ impl World {
         for (number, done) in ended {
             let operation = &operations[number];
             if let Some(done) = &done {
-                self.durations.insert(operation.name(), done.took);
+                let recent = self.durations.entry(operation.name()).or_default();
+                recent.truncate(RECENT - 1);
+                recent.push_front(done.took);
                 if victim == Some(number) {
                     self.kills.after(operation.name());
                 }
@@ -325,7 +335,11 @@ impl World {
             family.model = after;
         } else {
             let not_before = compare(&family.model);
-            kills.inside(operation.name(), not_before.is_some());
+            // A request without effect says nothing about when its process was killed.
+            let has_effect = not_before.is_some() || compare(&after).is_some();
+            if has_effect || matches!(operation, Operation::Backup | Operation::Restore) {
+                kills.inside(operation.name(), not_before.is_some());
+            }
             if let Some(not_before) = not_before {
                 let not_after = compare(&after);
                 let both = format!("{not_before:?} and {not_after:?}");
