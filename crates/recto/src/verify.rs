@@ -6,7 +6,7 @@ use std::sync::Arc;
 use recto_core::{
     Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
 };
-use recto_store::{Ancestor, ConversationId, ConversationRow, Entry, Hit, Link, Words};
+use recto_store::{Ancestor, ConversationId, ConversationRow, Entry, Hit, Link, Words, WordsOf};
 use tracing::Instrument;
 
 use crate::loaded::{read_entry, read_message, read_record};
@@ -142,6 +142,37 @@ impl Recto {
             }
         }
         Ok(faults)
+    }
+}
+
+impl Recto {
+    /// Builds the search index again from the messages, if it lacks some of their words.
+    pub(crate) async fn repair_search_index(&self) -> Result<(), Error> {
+        let store = &self.shared.store;
+        if self.check_index().await.is_ok_and(|faults| faults.is_empty())
+            || !store.clear_words().await?
+        {
+            return Ok(());
+        }
+        tracing::warn!("the search index is damaged; it is built again");
+        for found in store.survey().await? {
+            // Messages in damaged rows are not found.
+            let Ok(row) = found.row else { continue };
+            let reader = self.handle_of(row.clone()).reader();
+            let mut start = row.lineage.last().map_or(0, |from| from.entries);
+            while start < row.head.entries {
+                let end = start.saturating_add(4_096).min(row.head.entries);
+                let Ok(entries) = reader.entries(start..end).await else { break };
+                let present = (start..).zip(&entries).filter(|(_, it)| it.meta.gone.is_none());
+                let words = present.filter_map(|(entry, stored)| {
+                    let message = read_message(&reader, &stored.body).ok()?;
+                    Some(WordsOf { entry, words: Words::of(&message.text()) })
+                });
+                store.add_words(row.id, words.collect()).await?;
+                start = end;
+            }
+        }
+        Ok(())
     }
 }
 

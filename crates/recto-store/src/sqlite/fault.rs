@@ -47,6 +47,10 @@ pub(super) fn reason(error: &rusqlite::Error) -> Reason {
 
 fn meaning(error: &rusqlite::ffi::Error) -> String {
     let (name, meaning) = match error.code {
+        // The shared index of the log is made when the file is opened.
+        _ if error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+            ("SQLITE_IOERR", "the disk is full")
+        }
         ErrorCode::DatabaseBusy => ("SQLITE_BUSY", "another writer took too long"),
         ErrorCode::DatabaseLocked => ("SQLITE_LOCKED", "a table is locked"),
         ErrorCode::OutOfMemory => ("SQLITE_NOMEM", "out of memory"),
@@ -75,6 +79,12 @@ pub(super) fn is(error: &rusqlite::Error, code: ErrorCode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_when_the_log_cannot_be_opened() {
+        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
+        assert!(meaning(&error).starts_with("the disk is full"), "{}", meaning(&error));
+    }
 
     #[test]
     fn errors_do_not_quote_what_is_stored() {

@@ -41,6 +41,13 @@ pub(super) enum WriteRequest {
     Clean,
     /// Builds damaged indexes again.
     RebuildIndexes,
+    /// Empties the search index.
+    ClearWords,
+    /// Adds words to the search index.
+    AddWords {
+        conversation: ConversationId,
+        words: Vec<WordsOf>,
+    },
 }
 
 /// Where copies of deleted rows can be left.
@@ -88,6 +95,11 @@ impl WriteRequest {
                 if has_index { search_index::merge(db) } else { Ok(()) }
             }
             WriteRequest::RebuildIndexes => inspection::rebuild_indexes(db),
+            WriteRequest::ClearWords | WriteRequest::AddWords { .. } if !has_index => Ok(()),
+            WriteRequest::ClearWords => search_index::clear(db),
+            WriteRequest::AddWords { conversation, words } => {
+                search_index::add(db, read::number(db, *conversation)?, words)
+            }
         }
     }
 
@@ -130,6 +142,8 @@ impl WriteRequest {
                     });
                 Ok(are_there)
             }
+            // They can be repeated.
+            WriteRequest::ClearWords | WriteRequest::AddWords { .. } => Ok(false),
             WriteRequest::Clean | WriteRequest::RebuildIndexes => Ok(true),
         }
     }
@@ -147,6 +161,7 @@ impl WriteRequest {
     pub(super) fn words(&self) -> impl Iterator<Item = &WordsOf> {
         let (words, restored) = match self {
             WriteRequest::Create(new) => (&*new.words, &[][..]),
+            WriteRequest::AddWords { words, .. } => (&**words, &[][..]),
             WriteRequest::Restore(restored) => (&[][..], &**restored),
             WriteRequest::Commit(new) => (&*new.words, &[][..]),
             _ => (&[][..], &[][..]),
@@ -166,6 +181,9 @@ impl WriteRequest {
             WriteRequest::Rewrite(_) => "replacing rows",
             WriteRequest::Clean => "leaving no copy",
             WriteRequest::RebuildIndexes => "building indexes again",
+            WriteRequest::ClearWords | WriteRequest::AddWords { .. } => {
+                "building the search index again"
+            }
         }
     }
 }

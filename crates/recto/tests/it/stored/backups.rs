@@ -281,6 +281,9 @@ async fn lost_rows_of_the_search_index_are_noticed() {
         let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
         let found = recto.check().await.unwrap();
         assert!(found.iter().any(|fault| fault.contains("search index")), "{change}: {found:?}");
+        recto.clean().await.unwrap();
+        assert_eq!(recto.check().await.unwrap(), Vec::<String>::new(), "{change}");
+        assert_eq!(recto.search(&say(4).text(), 10).await.unwrap().len(), 1, "{change}");
     }
 }
 
