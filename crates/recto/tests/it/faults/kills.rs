@@ -103,6 +103,19 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// Whether it changes anything. A request without effect ends early, and says nothing about when the
+    /// process was killed.
+    fn has_effect(&self, model: &StoreModel, now: i64) -> bool {
+        match self {
+            Operation::Erase { name, index } => !model.is_lost(name, *index),
+            Operation::Prune { name, keep } => !model.clone().prune(name, keep).is_empty(),
+            Operation::Apply { .. } => self.perform(&mut model.clone(), now) == "ok",
+            _ => true,
+        }
+    }
+}
+
 /// A process, and the conversations that only it uses.
 struct Family {
     /// Their names start with it.
@@ -246,24 +259,30 @@ impl World {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.start_workers(place);
         let mut operations = Vec::new();
+        let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
         for family in &mut self.families {
-            let operation = family.operation(&mut self.dice);
-            let command = family.command(&operation, now);
-            family.worker.as_mut().unwrap().begin(&command);
-            operations.push(operation);
+            operations.push(family.operation(&mut self.dice));
+        }
+        // The one that is killed begins last, so that the time from its beginning is known.
+        for number in [1, 0].into_iter().filter(|number| victim != Some(*number)).chain(victim) {
+            let family = &mut self.families[number];
+            let command = family.command(&operations[number], now);
+            let worker = family.worker.as_mut().unwrap();
+            match victim == Some(number) {
+                true => worker.begin(&command),
+                false => worker.send(&command),
+            }
         }
         let start = Instant::now();
-        let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
         let mut ended = Vec::new();
         if let Some(victim) = victim {
             // An operation of another kind is a guess until one of this kind has ended.
             let recent = self.durations.get(operations[victim].name());
             let recent = recent.or_else(|| self.durations.values().next());
-            let longest = recent.and_then(|recent| recent.iter().max()).copied();
-            // The other process delays it, so some of the moments are later than the longest time.
-            let longest = longest.unwrap_or(Duration::from_millis(5)) * 5 / 2;
-            let moment =
-                Duration::from_micros(self.dice.below(longest.as_micros() as usize) as u64);
+            let usual = recent.map(|recent| recent[self.dice.below(recent.len())]);
+            let usual = usual.unwrap_or(Duration::from_millis(5)).as_micros() as usize;
+            // Up to half as long again: what follows the change, such as VACUUM, comes last.
+            let moment = Duration::from_micros(self.dice.below(usual * 3 / 2) as u64);
             std::thread::sleep(moment.saturating_sub(start.elapsed()));
             ended.push((victim, self.families[victim].worker.take().unwrap().kill()));
         }
@@ -273,7 +292,8 @@ impl World {
         }
         for (number, done) in ended {
             let operation = &operations[number];
-            if let Some(done) = &done {
+            let has_effect = operation.has_effect(&self.families[number].model, now);
+            if let Some(done) = done.as_ref().filter(|_| has_effect) {
                 let recent = self.durations.entry(operation.name()).or_default();
                 recent.truncate(RECENT - 1);
                 recent.push_front(done.took);
@@ -335,9 +355,7 @@ impl World {
             family.model = after;
         } else {
             let not_before = compare(&family.model);
-            // A request without effect says nothing about when its process was killed.
-            let has_effect = not_before.is_some() || compare(&after).is_some();
-            if has_effect || matches!(operation, Operation::Backup | Operation::Restore) {
+            if operation.has_effect(&family.model, now) {
                 kills.inside(operation.name(), not_before.is_some());
             }
             if let Some(not_before) = not_before {
