@@ -34,6 +34,8 @@ pub(crate) struct StepWriter<'a> {
     message_count: usize,
     /// Messages that only preserve the bytes of an unreadable foreign message.
     unreadable: usize,
+    /// The first message with a role that the format does not have.
+    unknown_role: Option<Error>,
     has_warnings: bool,
 }
 
@@ -57,8 +59,20 @@ impl<'a> StepWriter<'a> {
             branch: 0,
             message_count: 0,
             unreadable: 0,
+            unknown_role: None,
             has_warnings: false,
         }
+    }
+
+    /// Keeps the error about a message whose role the format does not have. The import fails with the first
+    /// one, because the text of such a message would be lost.
+    pub(crate) fn unknown_role(&mut self, error: Error) {
+        self.unknown_role.get_or_insert(error);
+    }
+
+    /// Fails if a message has a role that the format does not have.
+    pub(crate) fn check_roles(&mut self) -> Result<(), Error> {
+        self.unknown_role.take().map_or(Ok(()), Err)
     }
 
     /// Counts a message that only preserves the bytes of an unreadable foreign message.

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::{
     Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
     PageKind, Removal, RestoredConversation, Rewrite, StoreFuture, StoredRows,
-    SurveyedConversation, Tenant, Unpacked, WordSums,
+    SurveyedConversation, Tenant, Unpacked, WordSums, WordsOf,
 };
 
 /// A store of conversations. It returns rows as they were written.
@@ -158,6 +158,27 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     /// Writes the whole store again, so that no copy of rewritten or removed rows is left and free space
     /// is returned. Needed after removing conversations from PostgreSQL and after [`CopiesLeft`](crate::Error::CopiesLeft).
     fn clean(&self) -> StoreFuture<'_, ()>;
+
+    /// Empties the search index, so that [`add_words`](Self::add_words) can fill it again. Returns whether it
+    /// did: by default a store keeps its index.
+    fn clear_words(&self) -> StoreFuture<'_, bool> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    /// Adds the words of log entries to the search index, after [`clear_words`](Self::clear_words).
+    fn add_words(
+        &self,
+        _conversation: ConversationId,
+        _words: Vec<WordsOf>,
+    ) -> StoreFuture<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Builds damaged indexes of conversations again, from their rows, so that conversations can be created.
+    /// Does nothing by default. Fails if the rows are damaged too.
+    fn rebuild_indexes(&self) -> StoreFuture<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// The forks that share rows of a conversation, directly or through other forks, ordered by name.
     fn forks(&self, conversation: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>>;

@@ -15,9 +15,10 @@ use recto_store::{
 };
 use tracing::Instrument;
 
+use crate::packing;
 use crate::recto::Options;
-use crate::row_reader::damaged;
-use crate::verify::Verification;
+use crate::row_reader::{RowReader, damaged};
+use crate::verify::{Verification, is_damage};
 use crate::{Error, Progress, ProgressFn, Recto};
 
 /// A conversation that could not be copied because it is damaged.
@@ -143,7 +144,8 @@ impl Recto {
     }
 
     /// Copies the conversations of a backup into this store, with their names and tenants. Each is
-    /// verified first; a damaged one is not copied, and the result names it.
+    /// verified first; a damaged one is not copied, and the result names it. A fork of a damaged
+    /// conversation is copied if what it shares is sound; it then has its own copy of those messages.
     ///
     /// Nothing is copied if this store has another conversation of the same name, or the same
     /// conversation under another name. A name that is not allowed any more is replaced, and the result
@@ -176,6 +178,7 @@ impl Recto {
         let recto = Recto::with_store(backup.clone(), Options::default());
         let store = &self.shared.store;
         let mut copying = Copying::new(&backup, store, self.shared.is_searched).await?;
+        copying.reads_file = true;
         copying.replace_refused_names();
         let total = copying.named().count() as u64;
         let mut verified = 0;
@@ -310,6 +313,8 @@ struct Copying<'a> {
     from: &'a Arc<dyn Store>,
     to: &'a Arc<dyn Store>,
     is_searched: bool,
+    /// Whether the source is a file: a backup.
+    reads_file: bool,
     /// The conversations of the source, ancestors before their forks.
     source: Vec<SurveyedConversation>,
     /// The conversations of the target before the copy.
@@ -338,8 +343,19 @@ impl<'a> Copying<'a> {
             .filter_map(|present| Some((present.tenant.clone(), present.name.clone()?)));
         let taken = taken.collect();
         let (skipped, restored) = Default::default();
-        let mut copying =
-            Copying { from, to, is_searched, source, present, taken, done, skipped, restored };
+        let reads_file = false;
+        let mut copying = Copying {
+            from,
+            to,
+            is_searched,
+            reads_file,
+            source,
+            present,
+            taken,
+            done,
+            skipped,
+            restored,
+        };
         let damaged: Vec<_> =
             copying.source.iter().filter(|found| found.row.is_err()).cloned().collect();
         for found in damaged {
@@ -381,6 +397,12 @@ impl<'a> Copying<'a> {
         }
     }
 
+    /// Whether an error says that rows of the source are damaged. SQLite fails with an error if the structures
+    /// of a file are; a server fails for other reasons too.
+    fn is_damage(&self, error: &Error) -> bool {
+        if self.reads_file { is_damage(error) } else { error.is_damage() }
+    }
+
     /// Fails if the target has the conversation, or another one of its name.
     fn check_free(&self, found: &SurveyedConversation, row: &ConversationRow) -> Result<(), Error> {
         let name = (found.tenant.clone(), row.name.clone());
@@ -400,7 +422,7 @@ impl<'a> Copying<'a> {
                 && !self.done.contains(&found.id)
             {
                 match self.unit(&found, name, row).await {
-                    Err(error) if error.is_damage() => {
+                    Err(error) if self.is_damage(&error) => {
                         self.skip(&found, error.to_string());
                     }
                     unit => self.put(unit?).await?,
@@ -424,14 +446,43 @@ impl<'a> Copying<'a> {
         for ancestor in row.lineage.iter().filter(|ancestor| !self.done.contains(&ancestor.id)) {
             let surveyed = self.source.iter().find(|found| found.id == ancestor.id);
             let surveyed = surveyed.filter(|_| !self.skipped.contains(&ancestor.id));
-            let missing = || damaged(ancestor.id, "a conversation that shares its rows is damaged");
-            let surveyed = surveyed.ok_or_else(missing)?;
-            let row = surveyed.row.clone()?;
-            let name = surveyed.name.as_deref();
-            unit.push(self.read(&surveyed.tenant, name, &row).await?);
+            let shared = match surveyed.map(|found| (found, &found.row)) {
+                Some((found, Ok(row))) => {
+                    self.read(&found.tenant, found.name.as_deref(), row).await
+                }
+                _ => Err(damaged(ancestor.id, "a conversation that shares its rows is damaged")),
+            };
+            match shared {
+                Err(error) if self.is_damage(&error) => {
+                    return Ok(vec![self.without_ancestors(&found.tenant, name, row).await?]);
+                }
+                shared => unit.push(shared?),
+            }
         }
         unit.push(self.read(&found.tenant, Some(name), row).await?);
         Ok(unit)
+    }
+
+    /// A fork of a damaged conversation, with a copy of the rows that it shares. It has the same versions,
+    /// messages and links, and no ancestors.
+    async fn without_ancestors(
+        &self,
+        tenant: &Tenant,
+        name: &str,
+        row: &ConversationRow,
+    ) -> Result<RestoredConversation, Error> {
+        let mut restored = self.read(tenant, Some(name), row).await?;
+        let (store, lineage) = (self.from.clone(), row.lineage.clone());
+        let reader = RowReader::new(store, row.id, lineage).await?;
+        let (versions, entries) = reader.own_start();
+        // The first own row of a fork is the version that it starts from.
+        let pages = packing::pages_below(&reader, versions.saturating_sub(1), entries).await?;
+        restored.rows.pages.splice(0..0, pages);
+        restored.new.lineage.clear();
+        if self.is_searched {
+            restored.new.words = words(&self::entries(row.id, &restored.rows)?);
+        }
+        Ok(restored)
     }
 
     async fn read(

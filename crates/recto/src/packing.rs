@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use recto_store::{Entry, Page, Seal, pack_entries, pack_records};
 
+use crate::Error;
 use crate::loaded::LoadedConversation;
-use crate::row_reader::{Body, OpenCommit};
+use crate::row_reader::{Body, OpenCommit, RowReader};
 
 /// Number of commits that are packed together.
 const MAX_UNPACKED_COMMITS: usize = 64;
@@ -58,17 +59,43 @@ fn packed(commits: &[Arc<OpenCommit>]) -> Seal {
     Seal { below, pages, rows }
 }
 
+/// The versions and entries below these numbers as pages, whichever conversation's rows they are in.
+pub(crate) async fn pages_below(
+    reader: &RowReader,
+    versions: u32,
+    entries: u32,
+) -> Result<Vec<Page>, Error> {
+    let mut pages = Vec::new();
+    let mut version = 0;
+    while version < versions {
+        let mut records = reader.records(version).await?;
+        records.retain(|(number, _)| *number < versions);
+        pages.push(pack_records(
+            version,
+            records.iter().map(|(_, record)| (&*record.json, record.link)),
+        ));
+        version += records.len() as u32;
+    }
+    for first in (0..entries).step_by(MAX_PAGE_ENTRIES) {
+        let end = entries.min(first + MAX_PAGE_ENTRIES as u32);
+        let read = reader.entries(first..end).await?;
+        let numbered: Vec<_> = (first..).zip(&read).collect();
+        pages.extend(entry_pages(&numbered));
+    }
+    Ok(pages)
+}
+
 fn numbered(commit: &OpenCommit) -> impl Iterator<Item = (u32, &Entry<Body>)> {
     commit.range().zip(&commit.entries)
 }
 
 /// Pages of entries with consecutive indexes.
-fn entry_pages(entries: &[(u32, &Entry<Body>)]) -> Vec<Page> {
+fn entry_pages<B: AsRef<str>>(entries: &[(u32, &Entry<B>)]) -> Vec<Page> {
     let mut pages = Vec::new();
     let mut rest = entries;
     while let Some((first, _)) = rest.first() {
         let mut bytes = 0;
-        let fits = |(offset, (index, entry)): &(usize, &(u32, &Entry<Body>))| {
+        let fits = |(offset, (index, entry)): &(usize, &(u32, &Entry<B>))| {
             bytes += entry.body.as_ref().len();
             let is_next = *index == first + *offset as u32;
             *offset == 0 || *offset < MAX_PAGE_ENTRIES && bytes <= MAX_PAGE_BYTES && is_next

@@ -295,10 +295,15 @@ impl Recto {
 
     /// Writes the store's files again without free space. After that they hold no data of removed
     /// conversations, or of erased and pruned messages. It takes as long as copying the whole store, so
-    /// call it once after several removals.
+    /// call it once after several removals. Damaged indexes of a SQLite file are built again.
     pub async fn clean(&self) -> Result<(), Error> {
         let span = tracing::info_span!("clean");
-        Ok(self.shared.store.clean().instrument(span).await?)
+        let clean = async {
+            self.shared.store.rebuild_indexes().await?;
+            self.repair_search_index().await?;
+            Ok(self.shared.store.clean().await?)
+        };
+        clean.instrument(span).await
     }
 
     pub(crate) async fn row(&self, name: &str) -> Result<ConversationRow, Error> {

@@ -10,6 +10,7 @@ use tracing::Instrument;
 
 use crate::loaded::state_of;
 use crate::row_reader::{RowReader, UnpackedCommits, WRITTEN_BY_ENGINE};
+use crate::verify::is_damage;
 use crate::{Error, Recto};
 
 /// The result of a salvage.
@@ -70,7 +71,15 @@ impl Recto {
             }
         }
         let (view, missing_versions) = newest_view(reader, source.newest).await;
-        let conversation = self.create(to, source.settings).await?;
+        let conversation = match self.create(to, source.settings.clone()).await {
+            // An index that cannot be read takes no new conversation either.
+            Err(error) if is_damage(&error) => {
+                self.shared.store.rebuild_indexes().await?;
+                faults.push(format!("an index was built again: {error}"));
+                self.create(to, source.settings).await?
+            }
+            created => created?,
+        };
         let mut numbers = BTreeMap::new();
         let all: Vec<(u32, Message)> = readable.into_iter().collect();
         for part in all.chunks(MESSAGES_PER_REQUEST) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use recto_core::{
     Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
 };
-use recto_store::{Ancestor, ConversationId, ConversationRow, Entry, Hit, Link, Words};
+use recto_store::{Ancestor, ConversationId, ConversationRow, Entry, Hit, Link, Words, WordsOf};
 use tracing::Instrument;
 
 use crate::loaded::{read_entry, read_message, read_record};
@@ -51,7 +51,13 @@ impl Recto {
         progress: &mut (dyn FnMut(&str, Progress) + Send),
     ) -> Result<Vec<(String, VerifyReport)>, Error> {
         let mut reports = Vec::new();
-        let surveyed = self.shared.store.survey().await?;
+        let surveyed = match self.shared.store.survey().await.map_err(Error::from) {
+            Err(error) if is_damage(&error) => {
+                let report = VerifyReport::of_damage(&error);
+                return Ok(vec![("all conversations".to_owned(), report)]);
+            }
+            surveyed => surveyed?,
+        };
         let rows = surveyed.iter().filter_map(|found| found.row.as_ref().ok());
         let mut verification = Verification::of(rows);
         for found in surveyed {
@@ -144,6 +150,37 @@ impl Recto {
     }
 }
 
+impl Recto {
+    /// Builds the search index again from the messages, if it lacks some of their words.
+    pub(crate) async fn repair_search_index(&self) -> Result<(), Error> {
+        let store = &self.shared.store;
+        if self.check_index().await.is_ok_and(|faults| faults.is_empty())
+            || !store.clear_words().await?
+        {
+            return Ok(());
+        }
+        tracing::warn!("the search index is damaged; it is built again");
+        for found in store.survey().await? {
+            // Messages in damaged rows are not found.
+            let Ok(row) = found.row else { continue };
+            let reader = self.handle_of(row.clone()).reader();
+            let mut start = row.lineage.last().map_or(0, |from| from.entries);
+            while start < row.head.entries {
+                let end = start.saturating_add(4_096).min(row.head.entries);
+                let Ok(entries) = reader.entries(start..end).await else { break };
+                let present = (start..).zip(&entries).filter(|(_, it)| it.meta.gone.is_none());
+                let words = present.filter_map(|(entry, stored)| {
+                    let message = read_message(&reader, &stored.body).ok()?;
+                    Some(WordsOf { entry, words: Words::of(&message.text()) })
+                });
+                store.add_words(row.id, words.collect()).await?;
+                start = end;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Conversation {
     /// A reader of the rows, without any that were read before.
     fn reader(&self) -> RowReader {
@@ -210,21 +247,26 @@ impl Conversation {
             let store = self.recto.shared.store.clone();
             // A separate read: nothing in memory is trusted, and no other request waits.
             let reader = RowReader::new(store, id, lineage.up_to(at)).await?;
-            let mut check = before.take().unwrap_or_else(|| Check {
+            let start = before.take().unwrap_or_else(|| Check {
                 link: Link::start(&self.creation.settings),
                 ..Check::new(settings.clone(), counter.clone())
             });
-            check.own_rows(&reader, progress).await?;
-            match lineage.get(at) {
-                Some(from) => {
-                    before = check.up_to(from);
-                    verification.keep(id, check);
-                }
-                None => {
-                    let report = check.report();
-                    verification.keep(id, check);
-                    return Ok(report);
-                }
+            let mut check = start.clone();
+            let read = check.own_rows(&reader, None, progress).await;
+            let Some(from) = lineage.get(at) else {
+                read?;
+                let report = check.report();
+                verification.keep(id, check);
+                return Ok(report);
+            };
+            if read.is_ok() && check.faults.is_empty() {
+                before = check.up_to(from);
+                verification.keep(id, check);
+            } else {
+                // Damage behind the fork point is none of the fork.
+                let mut shared = start;
+                shared.own_rows(&reader, Some(from), progress).await?;
+                before = shared.up_to(from);
             }
         }
         unreachable!("the last round is about the conversation itself")
@@ -282,7 +324,7 @@ impl Verification {
 }
 
 /// Whether an error says that rows are damaged. SQLite fails with an error if its own structures are.
-fn is_damage(error: &Error) -> bool {
+pub(crate) fn is_damage(error: &Error) -> bool {
     error.is_damage() || matches!(error, Error::Store(recto_store::Error::Failed { .. }))
 }
 
@@ -353,27 +395,35 @@ impl Check {
         }
     }
 
-    /// Verifies the versions in a conversation's own rows. Those before have been verified.
+    /// Verifies the versions in a conversation's own rows, or those of them that a fork shares. Those before
+    /// have been verified.
     async fn own_rows(
         &mut self,
         reader: &RowReader,
+        shared: Option<&Ancestor>,
         progress: ProgressFn<'_>,
     ) -> Result<(), Error> {
-        let head = reader.newest()?;
+        let (last, log_len, end) = match shared {
+            Some(shared) => (shared.versions.saturating_sub(1), shared.entries, None),
+            None => {
+                let head = reader.newest()?;
+                (head.version, head.entries, Some(head.link))
+            }
+        };
         let base = self.conversation.clone();
         self.start = reader.own_start().0.max(self.start);
         self.first_row(reader).await?;
         let mut version = self.start;
-        while version <= head.version {
+        while version <= last {
             // Records of one row are read together.
             let mut records = Vec::new();
             for (number, record) in reader.records(version).await? {
-                if (version..=head.version).contains(&number) {
+                if (version..=last).contains(&number) {
                     records.push((number, read_record(reader, &record.json)?, record));
                 }
             }
-            let end = records.last().map_or(0, |(_, saved, _)| saved.log_len());
-            let entries = reader.entries(self.entries..end.min(head.entries)).await?;
+            let read_to = records.last().map_or(0, |(_, saved, _)| saved.log_len());
+            let entries = reader.entries(self.entries..read_to.min(log_len)).await?;
             let mut rest = &*entries;
             for (number, saved, record) in &records {
                 let added = saved.log_len().saturating_sub(self.entries) as usize;
@@ -385,14 +435,14 @@ impl Check {
                 self.follow(Version(*number), saved, messages);
                 version = number + 1;
             }
-            progress(Progress::new(u64::from(version), u64::from(head.version) + 1));
+            progress(Progress::new(u64::from(version), u64::from(last) + 1));
         }
-        if self.entries != head.entries {
-            self.fault(head.version, "its newest record and row differ in log length".to_owned());
+        if self.entries != log_len {
+            self.fault(last, "its newest record and row differ in log length".to_owned());
         }
-        if self.link != head.link {
+        if end.is_some_and(|end| end != self.link) {
             let fault = "the computed end of the chain differs from the stored one";
-            self.fault(head.version, fault.to_owned());
+            self.fault(last, fault.to_owned());
         }
         if let Some(conversation) = &self.conversation
             && let Err(error) = match &base {
@@ -401,7 +451,7 @@ impl Check {
             }
         {
             let fault = error.to_string();
-            self.fault(head.version, fault);
+            self.fault(last, fault);
         }
         Ok(())
     }

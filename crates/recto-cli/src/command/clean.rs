@@ -11,10 +11,11 @@ use crate::page::Page;
 
 /// Compact the store, and leave no copies of removed data.
 ///
-/// `remove`, `erase` and `prune` already overwrite the data that they delete. This command also returns the
-/// free space: it rewrites the whole file (SQLite: VACUUM, and a truncated write-ahead log; PostgreSQL:
-/// VACUUM FULL of every table, which locks the tables). Run it after an error that says that copies may be
-/// left.
+/// `erase` and `prune` already overwrite the data that they delete; so does `remove` in a SQLite file. In
+/// PostgreSQL, `remove` leaves it in the server's files until this command runs. It rewrites the whole store
+/// and returns the free space (SQLite: VACUUM, and a truncated write-ahead log; PostgreSQL: VACUUM FULL of
+/// every table, which locks the tables). Run it after an error that says that copies may be left. In a SQLite
+/// file it also builds damaged indexes again.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

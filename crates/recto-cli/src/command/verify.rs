@@ -55,14 +55,22 @@ impl Verify {
         bar.label("checking the store".to_owned());
         let below = context.wait(&session, recto.check())?;
         drop(bar);
-        let is_sound = below.is_empty() && conversations.iter().all(|verified| verified.sound);
+        let conversations_are_sound = conversations.iter().all(|verified| verified.sound);
+        let only_indexes =
+            conversations_are_sound && below.iter().all(|fault| fault.contains("index"));
+        let is_sound = below.is_empty() && conversations_are_sound;
         context.print(&StoreVerification { sound: is_sound, conversations, store: below })?;
         match is_sound {
             true => Ok(()),
             false if context.output.is_json() => Err(Failure::Reported(3)),
             false => {
-                let advice =
-                    "restore it from a backup, or copy what can be read with `recto salvage`";
+                let advice = match only_indexes {
+                    true => "build its indexes again with `recto clean`",
+                    false => {
+                        "restore it from a backup, or copy what can be read with `recto salvage`; \
+                         `recto clean` builds damaged indexes again"
+                    }
+                };
                 Err(Failure::Unsound(format!("the store is damaged; {advice}")))
             }
         }

@@ -136,7 +136,7 @@ fn results_of_deprecated_functions_are_matched_by_name() {
 
 #[test]
 fn unreadable_content_is_kept_and_reported_with_line_and_field() {
-    let file = "[\n{\"role\":\"user\",\"content\":\"hi\"},\n{\"role\":\"moderator\",\"content\":\"stop\"},\n{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\"}]},\n7]";
+    let file = "[\n{\"role\":\"user\",\"content\":\"hi\"},\n{\"content\":\"stop\"},\n{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\"}]},\n7]";
     let (messages, warnings) = messages(file, CHAT);
     let places: Vec<(u64, &str)> =
         warnings.iter().map(|warning| (warning.line, &*warning.field)).collect();
@@ -148,6 +148,25 @@ fn unreadable_content_is_kept_and_reported_with_line_and_field() {
     // The bracket of the last list item is part of its line.
     assert_eq!(written.lines().nth(1), Some(expected[1]));
     assert_eq!(written.lines().nth(3), Some("7"));
+}
+
+#[test]
+fn a_message_with_an_unknown_role_is_refused_with_its_line() {
+    let refusal = |file: &str, format: Option<Format>| {
+        import(file, format, &ImportOptions::default(), &mut Collected::default())
+            .unwrap_err()
+            .to_string()
+    };
+    let hi = r#"{"role":"user","content":"hi"}"#;
+    let bot = r#"{"role":"bot","content":"the only copy"}"#;
+    for format in [None, Some(CHAT)] {
+        let error = refusal(&format!("{hi}\n{bot}\n{hi}\n"), format);
+        assert!(error.contains("line 2") && error.contains("not \"bot\""), "{error}");
+        assert!(error.contains("system, developer, user, assistant, tool or function"), "{error}");
+    }
+    let error = refusal(&format!("[{hi},\n{hi},\n{bot}]"), Some(Format::Anthropic));
+    assert!(error.contains("line 3") && error.contains("role must be user or"), "{error}");
+    assert!(error.contains("bot"), "{error}");
 }
 
 #[test]

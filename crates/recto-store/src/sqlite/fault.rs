@@ -56,6 +56,10 @@ pub(super) fn reason(error: &rusqlite::Error) -> Reason {
 
 fn meaning(error: &rusqlite::ffi::Error) -> String {
     let (name, meaning) = match error.code {
+        // The shared index of the log is made when the file is opened.
+        _ if error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+            ("SQLITE_IOERR", "the disk is full")
+        }
         ErrorCode::DatabaseBusy => ("SQLITE_BUSY", "another writer took too long"),
         ErrorCode::DatabaseLocked => ("SQLITE_LOCKED", "a table is locked"),
         ErrorCode::OutOfMemory => ("SQLITE_NOMEM", "out of memory"),
@@ -94,6 +98,12 @@ mod tests {
         let cause = source.downcast_ref::<Cause>().unwrap();
         let code = cause.downcast_ref::<rusqlite::ffi::Error>().unwrap();
         assert_eq!(code.extended_code, rusqlite::ffi::SQLITE_ERROR);
+    }
+
+    #[test]
+    fn a_full_disk_is_named_when_the_log_cannot_be_opened() {
+        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
+        assert!(meaning(&error).starts_with("the disk is full"), "{}", meaning(&error));
     }
 
     #[test]

@@ -73,7 +73,9 @@ fn orphans(db: &Connection, table: &str, count: &str) -> Result<Vec<String>, Fau
 /// Rows whose checksums do not match.
 fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
     let (mut found, mut lineages) = (Vec::new(), Lineages::default());
-    for number in numbers(db)? {
+    let all = Numbers::of(db);
+    found.extend(all.faults);
+    for number in all.numbers {
         let conversation = match read::at(db, number) {
             Ok(Some(conversation)) => conversation,
             Ok(None) => {
@@ -99,13 +101,13 @@ fn damaged_rows_of(
     let mut note = |problem: Result<(), Fault>| found.extend(problem.err().map(text_of));
     let (number, id) = (conversation.number, conversation.id);
     let (parent, name) = (conversation.parent()?, conversation.name.as_deref());
-    note(read::number(db, id).map(drop));
+    note(read::check_indexed(db, id));
     if let Some(name) = name {
         let tenant = Tenant(conversation.tenant.clone());
         note(read::find_among(db, &tenant, name, lineages).map(drop));
     }
     if let Some(parent) = parent {
-        note(read::number(db, parent.id).map(drop));
+        note(read::check_indexed(db, parent.id));
     }
     note(dense(db, conversation, parent));
     note(read::newest(db, number, id).map(drop));
@@ -129,23 +131,91 @@ fn damaged_rows_of(
     Ok(found)
 }
 
-/// The numbers of all conversations, from the table and from the index of ids.
-fn numbers(db: &Connection) -> Result<BTreeSet<Number>, Fault> {
-    let mut numbers = BTreeSet::new();
-    for source in ["NOT INDEXED", "INDEXED BY sqlite_autoindex_conversations_1"] {
+/// The numbers of all conversations.
+struct Numbers {
+    numbers: BTreeSet<Number>,
+    /// Why a part of them could not be read.
+    faults: Vec<String>,
+    /// Whether numbers may be missing, because neither the table nor the index of ids can be read to its end.
+    may_lack: bool,
+}
+
+impl Numbers {
+    /// Reads the table and the index of ids, each as far as it can be read.
+    fn of(db: &Connection) -> Numbers {
+        let mut all = Numbers { numbers: BTreeSet::new(), faults: Vec::new(), may_lack: true };
+        let sources = [
+            ("the table of conversations", "NOT INDEXED"),
+            ("the index of ids", "INDEXED BY sqlite_autoindex_conversations_1"),
+        ];
+        for (name, source) in sources {
+            match all.read(db, source) {
+                Ok(()) => all.may_lack = false,
+                Err(fault) => all.faults.push(format!("{name}: {}", text_of(fault))),
+            }
+        }
+        all
+    }
+
+    fn read(&mut self, db: &Connection, source: &str) -> Result<(), Fault> {
         let mut select = db.prepare(&format!("SELECT number FROM conversations {source}"))?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
-            numbers.insert(Number(row.get(0)?));
+            self.numbers.insert(Number(row.get(0)?));
+        }
+        Ok(())
+    }
+}
+
+/// Builds the indexes of the conversations again, from the table. Refused if rows of the table are damaged or
+/// missing, because the indexes then have what the table lacks.
+pub(super) fn rebuild_indexes(db: &Connection) -> Result<(), Fault> {
+    let is_sound = "PRAGMA integrity_check('conversations')";
+    if db.query_row(is_sound, [], |row| row.get::<_, String>(0)).is_ok_and(|text| text == "ok") {
+        return Ok(());
+    }
+    let all = Numbers::of(db);
+    let mut ids = BTreeSet::new();
+    let mut lost = 0;
+    for &number in &all.numbers {
+        match read::at(db, number)? {
+            Some(conversation) => drop(ids.insert(conversation.id.0)),
+            None => lost += 1,
         }
     }
-    Ok(numbers)
+    if lost > 0 {
+        // An entry of the index whose id is in the table has a damaged number.
+        let mut indexed = db.prepare(
+            "SELECT id, number FROM conversations INDEXED BY sqlite_autoindex_conversations_1",
+        )?;
+        let mut rows = indexed.query([])?;
+        // The rest of an index that cannot be read to its end says nothing.
+        while let Ok(Some(row)) = rows.next() {
+            let (id, number) = (read::id_from(row.get(0)?), Number(row.get(1)?));
+            if !ids.contains(&id.0) && read::at(db, number)?.is_none() {
+                return Err(read::damaged(id, "its row is missing, so no index is rebuilt"));
+            }
+        }
+    }
+    if all.may_lack {
+        let reason = "the table of conversations cannot be read, so no index is rebuilt";
+        return Err(read::damaged(NO_ID, reason));
+    }
+    tracing::warn!("the indexes of the conversations are damaged; they are built again");
+    Ok(db.execute_batch("REINDEX conversations")?)
 }
 
 /// Every conversation of the file, also the damaged ones and those that are kept for their forks.
 pub(super) fn survey(db: &Connection) -> Result<Vec<SurveyedConversation>, Fault> {
     let (mut found, mut lineages) = (Vec::new(), Lineages::default());
-    for number in numbers(db)? {
+    let all = Numbers::of(db);
+    if all.may_lack {
+        let reason = format!("conversations are missing: {}", all.faults.join("; "));
+        let row = Err(Error::Damaged { conversation: NO_ID, reason });
+        let (tenant, name) = (Tenant::default(), Some("unknown conversations".to_owned()));
+        found.push(SurveyedConversation { id: NO_ID, tenant, name, row });
+    }
+    for number in all.numbers {
         let unknown = || format!("conversation number {}", number.0);
         found.push(match read::at(db, number) {
             Ok(Some(conversation)) => {

@@ -48,7 +48,7 @@ use crate::error::Reason;
 use crate::{
     Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
     PageKind, Removal, RestoredConversation, Rewrite, RewriteOf, Store, StoreFuture, StoredRows,
-    SurveyedConversation, Tenant, Unpacked, WordSums,
+    SurveyedConversation, Tenant, Unpacked, WordSums, WordsOf,
 };
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
@@ -92,8 +92,8 @@ pub struct SqliteStore {
     path: PathBuf,
     has_index: bool,
     readers: Arc<Readers>,
-    /// `None` if the file can only be read.
-    writer: Option<WriteQueue<WriteRequest>>,
+    /// Why the file can only be read, if it cannot be written.
+    writer: Result<WriteQueue<WriteRequest>, String>,
 }
 
 impl SqliteStore {
@@ -115,7 +115,7 @@ impl SqliteStore {
         match writable {
             // A file that cannot be written can be read.
             Err(ref error) if is_not_writable(error) => {
-                SqliteStore::open_to_read(&path, options).or(writable)
+                SqliteStore::open_to_read(&path, options, why_not_written(error)).or(writable)
             }
             opened => opened,
         }
@@ -139,10 +139,14 @@ impl SqliteStore {
             FileWriter::new(path.to_owned(), db, has_index, options.wait).map_err(failed)?;
         let writer = WriteQueue::start(writer).map_err(|error| Error::failed(OPENING, error))?;
         let readers = Readers::new(path.to_owned(), Access::Write, options);
-        Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: Some(writer) })
+        Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: Ok(writer) })
     }
 
-    fn open_to_read(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, Error> {
+    fn open_to_read(
+        path: &Path,
+        options: &SqliteOptions,
+        reason: String,
+    ) -> Result<SqliteStore, Error> {
         let failed = |fault: Fault| fault.during(OPENING);
         let has_log = inspection::has_log(path);
         let mut accesses = vec![Access::ReadOnly];
@@ -161,7 +165,7 @@ impl SqliteStore {
         let (db, access) = opened?;
         let has_index = search_index::exists(&db).map_err(failed)?;
         let readers = Readers::new(path.to_owned(), access, options);
-        Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: None })
+        Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: Err(reason) })
     }
 
     /// Copies everything as it is now into a new file, while others go on reading and writing. The
@@ -177,8 +181,8 @@ impl SqliteStore {
             let request = checked?;
             let doing = request.doing();
             match &self.writer {
-                Some(writer) => writer.write(request, doing).await,
-                None => Err(Error::failed(doing, NOT_WRITABLE)),
+                Ok(writer) => writer.write(request, doing).await,
+                Err(reason) => Err(Error::failed(doing, &**reason)),
             }
         })
     }
@@ -227,6 +231,20 @@ fn is_not_writable(error: &Error) -> bool {
     code.is_some_and(|code| {
         [CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure].contains(&code)
     })
+}
+
+/// Why nothing can be written: the permissions, or the disk.
+fn why_not_written(error: &Error) -> String {
+    let Error::Failed { source: Some(cause), reason, .. } = error else {
+        return NOT_WRITABLE.to_owned();
+    };
+    let code = cause.downcast_ref::<rusqlite::ffi::Error>().map(|error| error.code);
+    match code {
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {
+            format!("{NOT_WRITABLE}: {reason}")
+        }
+        _ => NOT_WRITABLE.to_owned(),
+    }
 }
 
 /// Why a file cannot be opened, as far as its folder shows.
@@ -391,6 +409,20 @@ impl Store for SqliteStore {
 
     fn clean(&self) -> StoreFuture<'_, ()> {
         self.write(Ok(WriteRequest::Clean))
+    }
+
+    fn clear_words(&self) -> StoreFuture<'_, bool> {
+        let has_index = self.has_index;
+        let cleared = self.write(Ok(WriteRequest::ClearWords));
+        Box::pin(async move { cleared.await.map(|()| has_index) })
+    }
+
+    fn add_words(&self, conversation: ConversationId, words: Vec<WordsOf>) -> StoreFuture<'_, ()> {
+        self.write(Ok(WriteRequest::AddWords { conversation, words }))
+    }
+
+    fn rebuild_indexes(&self) -> StoreFuture<'_, ()> {
+        self.write(Ok(WriteRequest::RebuildIndexes))
     }
 
     fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {

@@ -2,8 +2,8 @@
 //!
 //! SQLite does not compare a row with the index entry that leads to it, and a changed bit in an index can
 //! lead to the row of another conversation. So every row that was found through an index is compared with
-//! the key that was searched for. If an index does not find a conversation, the table is searched without
-//! the index, because the entry may be damaged.
+//! the key that was searched for. If the index of ids does not find a conversation, or cannot be read, the
+//! table is searched without it, because the entry may be damaged.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -109,16 +109,29 @@ pub(super) fn conversation(db: &Connection, id: ConversationId) -> Result<Conver
     Ok(by_id(db, id)?.ok_or_else(unknown)?)
 }
 
-/// The number of a conversation in this file.
+/// The number of a conversation in this file. A damaged index of ids costs time, but no answer: the number
+/// is then searched in the table, whose rows have checksums.
 pub(super) fn number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
-    if let Some(number) = indexed_number(db, id)? {
+    let indexed = indexed_number(db, id);
+    if let Ok(Some(number)) = indexed {
         return Ok(number);
     }
-    let mut table = db.prepare_cached("SELECT 1 FROM conversations NOT INDEXED WHERE id = ?1")?;
-    match table.exists([id.0.as_bytes()])? {
-        true => Err(damaged(id, NOT_INDEXED)),
-        false => Err(Error::ConversationNotFound { name: id.to_string() }.into()),
+    let mut table =
+        db.prepare_cached("SELECT number FROM conversations NOT INDEXED WHERE id = ?1")?;
+    let numbers = table.query_map([id.0.as_bytes()], |row| Ok(Number(row.get(0)?)))?;
+    for number in numbers.collect::<Result<Vec<Number>, _>>()? {
+        if at(db, number)?.is_some_and(|found| found.id == id) {
+            return Ok(number);
+        }
     }
+    indexed?;
+    Err(Error::ConversationNotFound { name: id.to_string() }.into())
+}
+
+/// Fails if the index of ids does not lead to a conversation.
+pub(super) fn check_indexed(db: &Connection, id: ConversationId) -> Result<(), Fault> {
+    let indexed = indexed_number(db, id)?;
+    indexed.map(drop).ok_or_else(|| damaged(id, NOT_INDEXED))
 }
 
 /// The number of a conversation, by the index of ids alone.

@@ -56,6 +56,12 @@ pub(super) fn create(db: &Connection) -> Result<(), Fault> {
     )?)
 }
 
+/// Empties the index. Tables whose content is damaged are dropped with it.
+pub(super) fn clear(db: &Connection) -> Result<(), Fault> {
+    db.execute_batch("DROP TABLE IF EXISTS waiting; DROP TABLE IF EXISTS words;")?;
+    create(db)
+}
+
 pub(super) fn exists(db: &Connection) -> Result<bool, Fault> {
     Ok(db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'waiting'")?.exists([])?)
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::fault::Fault;
 use super::newest_versions::NewestVersions;
 use super::place::Number;
-use super::{read, search_index};
+use super::{inspection, read, search_index};
 use crate::{
     Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page, Removal,
     RestoredConversation, RewriteOf, Seal, Tenant, WordsOf, checks,
@@ -39,6 +39,15 @@ pub(super) enum WriteRequest {
     Rewrite(RewriteOf),
     /// Drops all copies of removed rows.
     Clean,
+    /// Builds damaged indexes again.
+    RebuildIndexes,
+    /// Empties the search index.
+    ClearWords,
+    /// Adds words to the search index.
+    AddWords {
+        conversation: ConversationId,
+        words: Vec<WordsOf>,
+    },
 }
 
 /// Where copies of deleted rows can be left.
@@ -81,8 +90,16 @@ impl WriteRequest {
                 keep_key(db, named_number(db, *conversation)?, key)
             }
             WriteRequest::Rewrite(request) => rewrite(db, request, has_index),
-            WriteRequest::Clean if has_index => search_index::merge(db),
-            WriteRequest::Clean => Ok(()),
+            WriteRequest::Clean => {
+                inspection::rebuild_indexes(db)?;
+                if has_index { search_index::merge(db) } else { Ok(()) }
+            }
+            WriteRequest::RebuildIndexes => inspection::rebuild_indexes(db),
+            WriteRequest::ClearWords | WriteRequest::AddWords { .. } if !has_index => Ok(()),
+            WriteRequest::ClearWords => search_index::clear(db),
+            WriteRequest::AddWords { conversation, words } => {
+                search_index::add(db, read::number(db, *conversation)?, words)
+            }
         }
     }
 
@@ -125,7 +142,9 @@ impl WriteRequest {
                     });
                 Ok(are_there)
             }
-            WriteRequest::Clean => Ok(true),
+            // They can be repeated.
+            WriteRequest::ClearWords | WriteRequest::AddWords { .. } => Ok(false),
+            WriteRequest::Clean | WriteRequest::RebuildIndexes => Ok(true),
         }
     }
 
@@ -142,6 +161,7 @@ impl WriteRequest {
     pub(super) fn words(&self) -> impl Iterator<Item = &WordsOf> {
         let (words, restored) = match self {
             WriteRequest::Create(new) => (&*new.words, &[][..]),
+            WriteRequest::AddWords { words, .. } => (&**words, &[][..]),
             WriteRequest::Restore(restored) => (&[][..], &**restored),
             WriteRequest::Commit(new) => (&*new.words, &[][..]),
             _ => (&[][..], &[][..]),
@@ -160,6 +180,10 @@ impl WriteRequest {
             WriteRequest::Remember { .. } => "keeping an idempotency key",
             WriteRequest::Rewrite(_) => "replacing rows",
             WriteRequest::Clean => "leaving no copy",
+            WriteRequest::RebuildIndexes => "building indexes again",
+            WriteRequest::ClearWords | WriteRequest::AddWords { .. } => {
+                "building the search index again"
+            }
         }
     }
 }

@@ -250,11 +250,22 @@ impl Reader<'_> {
             },
             Err(error) => error,
         };
-        out.warn(line, &join(path, &error.field), error.reason);
+        let field = join(path, &error.field);
+        if let Some(role) = json::get_str(foreign, &error.field).filter(|_| error.field == ROLE) {
+            let (role, mut reason) = (role.text(), error.reason.clone());
+            if !reason.contains(&*role) {
+                reason = format!("{reason}, not {role:?}");
+            }
+            out.unknown_role(Error::Malformed { format: None, line, field: field.clone(), reason });
+        }
+        out.warn(line, &field, error.reason);
         out.count_unreadable();
         Ok(vec![unreadable_message(self.codec, foreign)?])
     }
 }
+
+/// The field with the role, in every format that reports an unknown one.
+const ROLE: &str = "role";
 
 /// A foreign message and its location in the file.
 struct Foreign<'a> {

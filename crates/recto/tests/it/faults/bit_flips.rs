@@ -2,14 +2,15 @@
 //!
 //! A read returns an error or the right answer. SQLite has no checksums of its own structures: a bit there
 //! can make a row unreachable, so that a read answers as if the newest rows, a name, a key or a word were not
-//! stored. Nothing else is ever read, and `verify` reports each of these.
+//! stored. Nothing else is ever read, and `verify` reports each of these. A write to a changed file is refused,
+//! or stored as it would be in the unchanged one. A changed index hides nothing from `salvage` and `restore`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use recto::{
-    Append, Approx, BatchStart, LogIndex, Mark, Message, Recto, Settings, Truncate, Undo, Version,
-    WriteOptions,
+    Append, Approx, BatchStart, Keep, LogIndex, Mark, Message, Recto, Settings, Truncate, Undo,
+    Version, WriteOptions,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -33,6 +34,12 @@ pub(super) fn run(seed: u64, flips: usize) {
     let trees = trees(&file);
     let rows = rows(&file);
     let written = runtime.block_on(Answers::of(&open(&runtime, &file).unwrap(), 1));
+    let after_write = Change::ALL.map(|change| {
+        let copy = Copy::of(&folder, &bytes);
+        let recto = open(&runtime, &copy.0).unwrap();
+        runtime.block_on(change.make(&recto)).unwrap();
+        runtime.block_on(Answers::of(&recto, 9))
+    });
     let mut dice = Dice::new(seed);
     let mut outcomes: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     for flip in 0..flips {
@@ -47,11 +54,7 @@ pub(super) fn run(seed: u64, flips: usize) {
         let mut changed = bytes.clone();
         let bit = dice.below(8);
         changed[at] ^= 1 << bit;
-        let copy = folder.path().join("changed.db");
-        for suffix in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(format!("{}{suffix}", copy.display()));
-        }
-        std::fs::write(&copy, &changed).unwrap();
+        let copy = Copy::of(&folder, &changed).0;
         let place = format!("seed {seed}, flip {flip}, {tree}, byte {at}, bit {bit}");
         let found = self::rows(&copy);
         let differs = found != rows;
@@ -62,7 +65,19 @@ pub(super) fn run(seed: u64, flips: usize) {
                 let answers = runtime.block_on(Answers::of(&recto, 9));
                 let lacks =
                     written.lacks(&answers).unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
-                let is_found = runtime.block_on(is_found(&recto));
+                let is_found = runtime.block_on(is_found(&recto, &place));
+                // A write after rows that cannot be reached takes their place.
+                if !lacks {
+                    let turn = flip / trees.len() % Change::ALL.len();
+                    let (change, after) = (Change::ALL[turn], &after_write[turn]);
+                    let copy = Copy::of(&folder, &changed);
+                    runtime.block_on(change.check(&copy.0, [&written, after], &place));
+                }
+                if tree.starts_with("sqlite_autoindex_conversations") {
+                    drop(recto);
+                    let copy = Copy::of(&folder, &changed);
+                    runtime.block_on(check_rescue(&copy.0, &written, &place));
+                }
                 assert!(is_found || !lacks, "{place}: rows are missing, and verify is silent");
                 if differs && !is_found {
                     let other = found.iter().find(|row| !rows.contains(row));
@@ -165,11 +180,85 @@ fn rows(file: &Path) -> Vec<String> {
     read().unwrap_or_else(|error| vec![error.to_string()])
 }
 
-async fn is_found(recto: &Recto) -> bool {
+async fn is_found(recto: &Recto, place: &str) -> bool {
     let verified = recto.verify_all(&mut |_, _| {}).await;
-    let faults = verified.is_ok_and(|all| all.iter().all(|(_, report)| report.is_sound()));
+    let verified = verified.unwrap_or_else(|error| panic!("{place}: no report: {error}"));
     let checked = recto.check().await;
-    !faults || !checked.is_ok_and(|damage| damage.is_empty())
+    let checked = checked.unwrap_or_else(|error| panic!("{place}: no report: {error}"));
+    !checked.is_empty() || verified.iter().any(|(_, report)| !report.is_sound())
+}
+
+/// A changed copy of the file.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn of(folder: &tempfile::TempDir, bytes: &[u8]) -> Copy {
+        let copy = folder.path().join("changed.db");
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{suffix}", copy.display()));
+        }
+        std::fs::write(&copy, bytes).unwrap();
+        Copy(copy)
+    }
+}
+
+/// A write to a changed file.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Append,
+    Erase,
+    Prune,
+    Remove,
+}
+
+impl Change {
+    const ALL: [Change; 4] = [Change::Append, Change::Erase, Change::Prune, Change::Remove];
+
+    async fn make(self, recto: &Recto) -> Result<(), recto::Error> {
+        let long = recto.conversation("long").await?;
+        match self {
+            Change::Append => long.append([Message::user("word300 and more text")]).await.map(drop),
+            Change::Erase => long.erase(LogIndex(40)).await.map(drop),
+            Change::Prune => {
+                let keep = Keep { last_versions: Some(1), ..Keep::default() };
+                long.prune(&keep).await.map(drop)
+            }
+            Change::Remove => recto.remove("long").await,
+        }
+    }
+
+    /// Makes the change. What is read afterwards is as it was written before the change, if it fails, or as
+    /// after it.
+    async fn check(self, file: &Path, [before, after]: [&Answers; 2], place: &str) {
+        let address = format!("sqlite:{}", file.display());
+        let Ok(recto) = Recto::open(&address).await else { return };
+        let made = self.make(&recto).await;
+        drop(recto);
+        let Ok(recto) = Recto::open(&address).await else { return };
+        let answers = Answers::of(&recto, 9).await;
+        let Err(wrong) = after.lacks(&answers) else { return };
+        if made.is_err() && before.lacks(&answers).is_ok() {
+            return;
+        }
+        panic!("{place}: after {self:?} ({made:?}): {wrong}");
+    }
+}
+
+/// Copies the conversations out of a file with a changed index.
+async fn check_rescue(file: &Path, written: &Answers, place: &str) {
+    let fresh = Recto::open("memory:").await.unwrap();
+    let restored = fresh.restore(file).await;
+    let restored = restored.unwrap_or_else(|error| panic!("{place}: restore: {error}"));
+    assert_eq!(restored.conversations, 4, "{place}: {restored:?}");
+    let recto = Recto::open(&format!("sqlite:{}", file.display())).await.unwrap();
+    for name in NAMES {
+        let view = written.conversations[name].view.as_ref().unwrap();
+        let salvaged = recto.salvage(name, &format!("copy of {name}")).await;
+        let salvaged = salvaged.unwrap_or_else(|error| panic!("{place}: salvage: {error}"));
+        assert_eq!(salvaged.missing_messages, [], "{place}: {salvaged:?}");
+        let copy = recto.conversation(&format!("copy of {name}")).await.unwrap();
+        assert_eq!(copy.messages().await.unwrap().len(), view.len(), "{place}: {name}");
+    }
 }
 
 const NAMES: [&str; 3] = ["fork", "long", "orphan"];
@@ -197,7 +286,7 @@ struct ConversationAnswers {
 }
 
 impl Answers {
-    /// Asks for every `step`-th version.
+    /// Asks for every `step`-th version and the newest one.
     async fn of(recto: &Recto, step: u32) -> Answers {
         let names = recto.list(None, 100).await.ok();
         let names = names.map(|all| all.into_iter().map(|info| info.name).collect());
@@ -257,7 +346,8 @@ impl ConversationAnswers {
         let view = conversation.messages().await.ok().map(texts);
         let (mut views, mut log, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for version in 0..=newest.map_or(0, |newest| newest.0) {
-            views.push(match version.is_multiple_of(step) {
+            let is_asked = version.is_multiple_of(step) || newest == Some(Version(version));
+            views.push(match is_asked {
                 true => conversation.messages_at(Version(version)).await.ok().map(texts),
                 false => None,
             });
@@ -274,6 +364,12 @@ impl ConversationAnswers {
     }
 
     fn lacks(&self, changed: &ConversationAnswers) -> Result<bool, String> {
+        if self.is_missing {
+            return match changed.newest {
+                Some(newest) => Err(format!("it is at version {newest}, but it was removed")),
+                None => Ok(false),
+            };
+        }
         let mut lacks = changed.is_missing;
         if let Some(newest) = changed.newest {
             let known = self.newest.unwrap();

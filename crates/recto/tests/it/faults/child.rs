@@ -141,13 +141,21 @@ impl Worker {
 
     /// Sends a command, and waits until the child executes it.
     pub(super) fn begin(&mut self, command: &Value) {
-        writeln!(self.commands, "{command}").unwrap();
+        self.send(command);
         assert_eq!(self.reply().as_deref(), Some(BEGUN));
+    }
+
+    /// Sends a command.
+    pub(super) fn send(&mut self, command: &Value) {
+        writeln!(self.commands, "{command}").unwrap();
     }
 
     /// Waits until the command is executed.
     pub(super) fn done(&mut self) -> Done {
-        let reply = self.reply().expect("the process runs");
+        let mut reply = self.reply().expect("the process runs");
+        if reply == BEGUN {
+            reply = self.reply().expect("the process runs");
+        }
         Done::of(&reply).expect("it executes a command")
     }
 

@@ -7,7 +7,7 @@
 //! are not atomic (the files of a backup and of a restoration, the copies that an
 //! erasure removes) are complete after they were repeated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -103,6 +103,19 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// Whether it changes anything. A request without effect ends early, and says nothing about when the
+    /// process was killed.
+    fn has_effect(&self, model: &StoreModel, now: i64) -> bool {
+        match self {
+            Operation::Erase { name, index } => !model.is_lost(name, *index),
+            Operation::Prune { name, keep } => !model.clone().prune(name, keep).is_empty(),
+            Operation::Apply { .. } => self.perform(&mut model.clone(), now) == "ok",
+            _ => true,
+        }
+    }
+}
+
 /// A process, and the conversations that only it uses.
 struct Family {
     /// Their names start with it.
@@ -155,7 +168,9 @@ impl Family {
             }
             _ => match generate::step(choices, model) {
                 Step::Apply(request) => Operation::Apply { name, request, word: None },
-                _ => Operation::Erase { index: entries.saturating_sub(1), name },
+                _ if entries > 0 => Operation::Erase { index: entries - 1, name },
+                // There is nothing to erase in an empty log.
+                _ => Operation::Prune { name, keep: Keep { versions: vec![0], ..Keep::default() } },
             },
         }
     }
@@ -189,6 +204,9 @@ impl Family {
     }
 }
 
+/// Number of times that are remembered of each kind of operation.
+const RECENT: usize = 5;
+
 struct World {
     runtime: Runtime,
     dice: Dice,
@@ -198,8 +216,8 @@ struct World {
     /// A third process: it has the conversations open all the time.
     recto: Recto,
     families: [Family; 2],
-    /// How long the last operation of each kind took. It depends on the machine.
-    durations: BTreeMap<&'static str, Duration>,
+    /// How long the last operations of each kind took, at most [`RECENT`]. It depends on the machine.
+    durations: BTreeMap<&'static str, VecDeque<Duration>>,
     /// How long a process took until it was ready.
     opening: Duration,
     kills: KillCounts,
@@ -241,21 +259,30 @@ impl World {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.start_workers(place);
         let mut operations = Vec::new();
+        let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
         for family in &mut self.families {
-            let operation = family.operation(&mut self.dice);
-            let command = family.command(&operation, now);
-            family.worker.as_mut().unwrap().begin(&command);
-            operations.push(operation);
+            operations.push(family.operation(&mut self.dice));
+        }
+        // The one that is killed begins last, so that the time from its beginning is known.
+        for number in [1, 0].into_iter().filter(|number| victim != Some(*number)).chain(victim) {
+            let family = &mut self.families[number];
+            let command = family.command(&operations[number], now);
+            let worker = family.worker.as_mut().unwrap();
+            match victim == Some(number) {
+                true => worker.begin(&command),
+                false => worker.send(&command),
+            }
         }
         let start = Instant::now();
-        let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
         let mut ended = Vec::new();
         if let Some(victim) = victim {
             // An operation of another kind is a guess until one of this kind has ended.
-            let usual = self.durations.get(operations[victim].name());
-            let usual = usual.or_else(|| self.durations.values().next());
-            let usual = usual.copied().unwrap_or(Duration::from_millis(5));
-            let moment = Duration::from_micros(self.dice.below(usual.as_micros() as usize) as u64);
+            let recent = self.durations.get(operations[victim].name());
+            let recent = recent.or_else(|| self.durations.values().next());
+            let usual = recent.map(|recent| recent[self.dice.below(recent.len())]);
+            let usual = usual.unwrap_or(Duration::from_millis(5)).as_micros() as usize;
+            // Up to half as long again: what follows the change, such as VACUUM, comes last.
+            let moment = Duration::from_micros(self.dice.below(usual * 3 / 2) as u64);
             std::thread::sleep(moment.saturating_sub(start.elapsed()));
             ended.push((victim, self.families[victim].worker.take().unwrap().kill()));
         }
@@ -265,8 +292,11 @@ impl World {
         }
         for (number, done) in ended {
             let operation = &operations[number];
-            if let Some(done) = &done {
-                self.durations.insert(operation.name(), done.took);
+            let has_effect = operation.has_effect(&self.families[number].model, now);
+            if let Some(done) = done.as_ref().filter(|_| has_effect) {
+                let recent = self.durations.entry(operation.name()).or_default();
+                recent.truncate(RECENT - 1);
+                recent.push_front(done.took);
                 if victim == Some(number) {
                     self.kills.after(operation.name());
                 }
@@ -325,7 +355,9 @@ impl World {
             family.model = after;
         } else {
             let not_before = compare(&family.model);
-            kills.inside(operation.name(), not_before.is_some());
+            if operation.has_effect(&family.model, now) {
+                kills.inside(operation.name(), not_before.is_some());
+            }
             if let Some(not_before) = not_before {
                 let not_after = compare(&after);
                 let both = format!("{not_before:?} and {not_after:?}");

@@ -220,6 +220,48 @@ async fn a_message_of_a_damaged_conversation_is_erased_in_its_copy() {
 }
 
 #[tokio::test]
+async fn damage_of_an_origin_behind_the_fork_point_is_none_of_its_fork() {
+    for (table, bits) in [("commits", 32), ("pages", 33)] {
+        let source = sqlite().await;
+        let recto = source.recto();
+        let origin = recto.create("a", settings()).await.unwrap();
+        for number in 0..300 {
+            origin.append([Message::user(&format!("a says {number} loudly"))]).await.unwrap();
+        }
+        let fork = origin.fork("f", Version(100)).await.unwrap();
+        fork.append([say(1)]).await.unwrap();
+        let deep = fork.fork("g", Version(101)).await.unwrap();
+        deep.append((2..90).map(say)).await.unwrap();
+        let views = [texts(&fork).await, texts(&deep).await];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("damaged.db");
+        recto.backup(&path).await.unwrap();
+        let newest = format!("(SELECT max(place) FROM {table} WHERE place >> {bits} = 1)");
+        let change = format!("UPDATE {table} SET body = x'00' WHERE place = {newest}");
+        rusqlite::Connection::open(&path).unwrap().execute_batch(&change).unwrap();
+        let copy = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        let reports = copy.verify_all(&mut |_, _| {}).await.unwrap();
+        let sound: Vec<bool> = reports.iter().map(|(_, report)| report.is_sound()).collect();
+        assert_eq!(sound, [false, true, true], "{table}: {reports:?}");
+        assert!(copy.conversation("f").await.unwrap().verify().await.unwrap().is_sound());
+        let fresh = sqlite().await;
+        let restored = fresh.recto().restore(&path).await.unwrap();
+        assert_eq!(restored.conversations, 2, "{table}: {restored:?}");
+        assert_eq!(restored.damaged.len(), 1);
+        for (name, view) in ["f", "g"].into_iter().zip(&views) {
+            let restored = fresh.recto().conversation(name).await.unwrap();
+            assert_eq!(texts(&restored).await, *view);
+            assert_eq!(restored.messages_at(Version(50)).await.unwrap().len(), 50);
+            assert!(restored.verify().await.unwrap().is_sound());
+        }
+        assert_eq!(fresh.recto().check().await.unwrap(), Vec::<String>::new());
+        assert!(!fresh.recto().search("says", 1_000).await.unwrap().is_empty());
+        // A second restoration finds them.
+        assert_eq!(fresh.recto().restore(&path).await.unwrap().already_there, 2);
+    }
+}
+
+#[tokio::test]
 async fn lost_rows_of_the_search_index_are_noticed() {
     for change in [
         "DELETE FROM waiting",
@@ -239,6 +281,9 @@ async fn lost_rows_of_the_search_index_are_noticed() {
         let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
         let found = recto.check().await.unwrap();
         assert!(found.iter().any(|fault| fault.contains("search index")), "{change}: {found:?}");
+        recto.clean().await.unwrap();
+        assert_eq!(recto.check().await.unwrap(), Vec::<String>::new(), "{change}");
+        assert_eq!(recto.search(&say(4).text(), 10).await.unwrap().len(), 1, "{change}");
     }
 }
 
