@@ -13,6 +13,7 @@
 //!    [`Format::codec`].
 //! 3. Add files of the format to `tests/corpus/NAME`, and its tests to `tests/it`.
 
+mod abridged;
 mod anthropic;
 pub(crate) mod bedrock_converse;
 mod chatgpt;
@@ -177,7 +178,7 @@ impl Format {
         Format::ALL.iter().copied().find(|format| format.name() == name)
     }
 
-    /// Recognises the format of a file by its first 256 KiB, in which long strings are shortened.
+    /// Recognises the format of a file by its first 256 KiB, in which long strings and lists are abridged.
     pub fn recognise(file: impl Read) -> Result<Format, Error> {
         let head = Head::read(&mut unpack::open(Box::new(file))?)?;
         let mut best = (Likelihood::No, None);
