@@ -217,6 +217,8 @@ pub(crate) struct ReadState {
     pub(crate) reasoning: Option<String>,
     /// Id of the reasoning item that the current message belongs to.
     pub(crate) after: Option<String>,
+    /// The instructions of the newest request that had some, escaped.
+    pub(crate) instructions: Option<String>,
 }
 
 impl ReadState {

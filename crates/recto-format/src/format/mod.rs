@@ -36,6 +36,7 @@ mod opencode;
 mod openhands;
 mod pending_lines;
 mod pi;
+mod pydantic_ai;
 mod qwen_code;
 mod recto;
 mod session;
@@ -111,6 +112,8 @@ pub enum Format {
     Vercel,
     /// Model messages of Vercel's AI SDK.
     VercelModel,
+    /// Messages of Pydantic AI, from `ModelMessagesTypeAdapter`.
+    PydanticAi,
     /// Recto's own messages.
     Recto,
 }
@@ -121,6 +124,7 @@ impl Format {
         // Before the formats whose parts it also has.
         Format::OpenAiAgentsJs,
         Format::VercelModel,
+        Format::PydanticAi,
         Format::OpenAiChat,
         Format::OpenAiResponses,
         Format::Anthropic,
@@ -169,6 +173,7 @@ impl Format {
             Format::ShareGpt => "sharegpt",
             Format::Vercel => "vercel",
             Format::VercelModel => "vercel-model",
+            Format::PydanticAi => "pydantic-ai",
             Format::Recto => "recto",
         }
     }
@@ -216,6 +221,7 @@ impl Format {
             Format::ShareGpt => &sharegpt::ShareGpt,
             Format::Vercel => &vercel::Vercel,
             Format::VercelModel => &vercel_model::VercelModel,
+            Format::PydanticAi => &pydantic_ai::PydanticAi,
             Format::Recto => &recto::Recto,
         }
     }
