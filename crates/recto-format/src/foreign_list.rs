@@ -217,8 +217,10 @@ impl ForeignList {
 
     /// The message with the names of the tools in its results, if the format writes them with the results.
     fn with_names<'m>(&self, message: &'m Message) -> Result<Cow<'m, Message>, Error> {
-        let writes_names =
-            matches!(self.format, Format::Gemini | Format::OpenAiAgentsJs | Format::VercelModel);
+        let writes_names = matches!(
+            self.format,
+            Format::Gemini | Format::OpenAiAgentsJs | Format::VercelModel | Format::PydanticAi
+        );
         if !writes_names || message.tool_result_ids().next().is_none() {
             return Ok(Cow::Borrowed(message));
         }

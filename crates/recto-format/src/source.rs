@@ -20,6 +20,8 @@
 //! - `behind`: session lines behind the last message of the file.
 //! - `envelope`: in the last message of a session that is a document, the document with `null` in place
 //!   of the list of records; `null` if the file is the list.
+//! - `spacing`: beside `envelope`, the white space in front of the first record, the separator of records,
+//!   and the white space behind the last one.
 //! - `field`: the field of the request that held the message, such as `system`; its `original` is the
 //!   value of that field.
 //! - `after`: the id of the reasoning item in front of an item of OpenAI's Responses. The provider
@@ -62,6 +64,8 @@ pub struct Source<'a> {
     pub behind: Option<&'a str>,
     /// The document around the records of a session, with `null` in place of their list.
     pub envelope: Option<&'a str>,
+    /// White space and separators around the records of the document, as a list of three strings.
+    pub spacing: Option<&'a str>,
     /// Field of the request that held the message, if it was not in the list of messages.
     pub field: Option<Str<'a>>,
     /// Id of the reasoning item that the provider requires in front of this item.
@@ -128,6 +132,7 @@ impl<'a> Source<'a> {
                 "before" => read.before = Some(value).filter(|value| json::is_list(value)),
                 "behind" => read.behind = Some(value).filter(|value| json::is_list(value)),
                 "envelope" => read.envelope = Some(value),
+                "spacing" => read.spacing = Some(value).filter(|value| json::is_list(value)),
                 _ => {}
             }
         }
@@ -188,6 +193,7 @@ impl<'a> Source<'a> {
             ("original", self.original),
             ("behind", self.behind),
             ("envelope", self.envelope),
+            ("spacing", self.spacing),
         ];
         for (key, value) in values {
             if let Some(value) = value {
@@ -285,6 +291,7 @@ mod tests {
             r#"{"format":"openai-chat","verbatim":true}"#,
             r#"{"format":"x","before":[{"type":"summary"}],"original":{}}"#,
             r#"{"format":"x","original":{},"behind":[{"type":"end"}],"envelope":{"items":null}}"#,
+            r#"{"format":"x","envelope":null,"spacing":["\n  ",",\n  ","\n"]}"#,
         ] {
             let metadata = format!(r#"{{"source":{source}}}"#);
             let mut out = String::new();

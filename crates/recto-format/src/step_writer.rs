@@ -171,7 +171,7 @@ impl<'a> StepWriter<'a> {
     pub(crate) fn behind(
         &mut self,
         lines: Option<&str>,
-        document: Option<&str>,
+        document: Option<Document<'_>>,
     ) -> Result<bool, Error> {
         self.flush()?;
         let message = self.held.iter_mut().rev().find_map(last_message);
@@ -234,6 +234,15 @@ impl<'a> StepWriter<'a> {
     }
 }
 
+/// The document around the records of a session.
+#[derive(Clone, Copy)]
+pub(crate) struct Document<'a> {
+    /// The document with `null` in place of the list of records.
+    pub(crate) text: &'a str,
+    /// See [`Source::spacing`].
+    pub(crate) spacing: Option<&'a str>,
+}
+
 /// The last message that a step adds.
 fn last_message(step: &mut Step) -> Option<&mut Message> {
     match step {
@@ -252,9 +261,18 @@ fn last_message(step: &mut Step) -> Option<&mut Message> {
 }
 
 /// A message whose source has the end of its file; `None` if the message has no source.
-fn with_end(message: &Message, lines: Option<&str>, document: Option<&str>) -> Option<Message> {
+fn with_end(
+    message: &Message,
+    lines: Option<&str>,
+    document: Option<Document<'_>>,
+) -> Option<Message> {
     let read = MessageParts::of(message);
-    let source = Source { behind: lines, envelope: document, ..read.source? };
+    let source = Source {
+        behind: lines,
+        envelope: document.map(|document| document.text),
+        spacing: document.and_then(|document| document.spacing),
+        ..read.source?
+    };
     let (key, metadata) = json::fields(read.json).last()?;
     let at = metadata.as_ptr().addr() - read.json.as_ptr().addr();
     if !key.is("metadata") {

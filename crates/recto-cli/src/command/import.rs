@@ -28,7 +28,7 @@ use crate::transcript::TranscriptInput;
 #[command(after_help = "\
 Formats:
   openai-chat, openai-responses, openai-agents-js, anthropic, gemini, bedrock-converse, langchain,
-  sharegpt, vercel, vercel-model and recto: a list, a request, or one message per line
+  sharegpt, vercel, vercel-model, pydantic-ai and recto: a list, a request, or one message per line
   claude-code, codex, claude-stream, pi, openhands, gemini-responses, gemini-cli, qwen-code, opencode
   and copilot: a session of an agent
   chatgpt: the data export, also its ZIP file; librechat: the export of a conversation

@@ -18,6 +18,7 @@ use super::{Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
+use crate::render::rejects_listed_system;
 use crate::{Format, Media};
 
 pub(crate) struct Anthropic;
@@ -36,7 +37,13 @@ fn likelihood(message: &str) -> Likelihood {
             "tool_use" | "tool_result" if is_nested(block) => Likelihood::No,
             // Recto's results are in messages of role `tool`.
             "tool_result" if role == Some("user") => Likelihood::Certain,
-            "thinking" if json::get(block, "thinking").is_some() => Likelihood::Certain,
+            // Chat completions of Cohere and Mistral have thinking without a signature.
+            "thinking" if json::get_str(block, "thinking").is_some() => {
+                match json::get_str(block, "signature").is_some() {
+                    true => Likelihood::Certain,
+                    false => Likelihood::Likely,
+                }
+            }
             "redacted_thinking" | "server_tool_use" => Likelihood::Certain,
             "tool_use" => Likelihood::Likely,
             "image" if json::get(block, "source").is_some() => Likelihood::Likely,
@@ -57,36 +64,102 @@ fn is_response(object: &str) -> bool {
         && fields.get("stop_reason").is_some()
 }
 
-/// The likelihood that an object is a request of this format, by its fields beside the messages.
-fn request_likelihood(object: &str) -> Likelihood {
+/// Fields of requests of chat completions, of OpenAI or of compatible servers (Ollama, Cohere), that
+/// Anthropic rejects as unknown.
+const CHAT_FIELDS: &[&str] = &[
+    "documents",
+    "frequency_penalty",
+    "keep_alive",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "modalities",
+    "n",
+    "options",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "reasoning_effort",
+    "response_format",
+    "seed",
+    "stop",
+    "stream_options",
+    "top_logprobs",
+];
+
+/// Fields of a request that counts tokens, which has no `max_tokens`.
+const COUNTING_FIELDS: &[&str] =
+    &["model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"];
+
+/// Types of content parts that only chat completions have.
+const CHAT_PARTS: &[&str] = &["image_url", "input_audio", "file", "video_url", "refusal"];
+
+/// True if a request is one of chat completions: by its fields, its tools or its messages.
+fn is_chat(fields: &json::Object<'_>, messages: &str) -> bool {
+    let tool = fields.get("tools").and_then(|tools| json::items(tools).next());
+    let is_chat_part = |part: &str| {
+        json::get_str(part, "type").is_some_and(|it| CHAT_PARTS.iter().any(|known| it.is(known)))
+    };
+    CHAT_FIELDS.iter().any(|field| fields.get(field).is_some())
+        || tool.is_some_and(|tool| json::get(tool, "function").is_some())
+        || fields.get("tool_choice").is_some_and(|choice| Str::of(choice).is_some())
+        || json::items(messages).any(|message| {
+            let content = json::get(message, "content").unwrap_or_default();
+            json::get(message, "tool_calls").is_some() || json::items(content).any(is_chat_part)
+        })
+}
+
+/// The likelihood that an object is a request of this format, by its fields beside the messages; `None`
+/// if it is a request of another format.
+fn request_likelihood(object: &str) -> Option<Likelihood> {
     let fields = json::Object::of(object);
     let Some(messages) = fields.get("messages").filter(|list| json::is_list(list)) else {
-        return Likelihood::No;
+        return Some(Likelihood::No);
     };
     if fields.get("anthropic_version").is_some() {
-        return Likelihood::Certain;
+        return Some(Likelihood::Certain);
     }
-    // Chat completions put the system text into the first message.
+    if is_chat(&fields, messages) {
+        return None;
+    }
+    let model = fields.get_str("model").map(Str::text);
+    let is_claude = model
+        .as_deref()
+        .is_some_and(|model| model.starts_with("claude") || model.contains("anthropic.claude"));
+    // Chat completions put the system text into the first message; so do few models of Anthropic.
     let role = json::items(messages).next().and_then(|first| json::get_str(first, "role"));
-    if !role.is_some_and(|role| role.is("user") || role.is("assistant")) {
-        return Likelihood::No;
+    let is_first = match role.map(Str::escaped) {
+        Some("user" | "assistant") => true,
+        Some("system") => {
+            is_claude && model.as_deref().is_some_and(|model| !rejects_listed_system(model))
+        }
+        _ => false,
+    };
+    if !is_first {
+        return Some(Likelihood::No);
     }
     let tool = fields.get("tools").and_then(|tools| json::items(tools).next());
-    if tool.is_some_and(|tool| json::get(tool, "function").is_some()) {
-        return Likelihood::No;
-    }
-    let is_claude = |model: Str<'_>| {
-        let name = model.text();
-        name.starts_with("claude") || name.contains("anthropic.claude")
-    };
+    let has_max_tokens = fields.get("max_tokens").is_some();
     if tool.is_some_and(|tool| json::get(tool, "input_schema").is_some())
-        || fields.get_str("model").is_some_and(is_claude) && fields.get("max_tokens").is_some()
+        || is_claude && has_max_tokens
         || fields.get("thinking").is_some_and(|it| json::get(it, "budget_tokens").is_some())
     {
-        return Likelihood::Certain;
+        return Some(Likelihood::Certain);
     }
-    let is_typical = fields.get("system").is_some() || fields.get("stop_sequences").is_some();
-    if is_typical { Likelihood::Likely } else { Likelihood::No }
+    let is_typical = fields.get("system").is_some()
+        || fields.get("stop_sequences").is_some() && has_max_tokens
+        || is_claude && fields.has_only(COUNTING_FIELDS);
+    // Every other request has a maximum number of tokens.
+    let is_other = model.is_some() && !is_claude && !is_typical && !has_max_tokens;
+    match (is_typical, is_other) {
+        (true, _) => Some(Likelihood::Likely),
+        (false, true) if !has_blocks(messages) => None,
+        (false, _) => Some(Likelihood::No),
+    }
+}
+
+/// True if a list of messages has blocks that only this format has.
+fn has_blocks(messages: &str) -> bool {
+    json::items(messages).any(|message| likelihood(message) == Likelihood::Certain)
 }
 
 impl MessageCodec for Anthropic {
@@ -96,7 +169,10 @@ impl MessageCodec for Anthropic {
         let is_from_tool =
             |message: &str| json::get_str(message, "role").is_some_and(|role| role.is("tool"));
         for object in head.objects() {
-            best = best.max(request_likelihood(object));
+            match request_likelihood(object) {
+                Some(likelihood) => best = best.max(likelihood),
+                None => return Likelihood::No,
+            }
             let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
             for message in std::iter::once(object).chain(listed) {
                 if is_from_tool(message) {

@@ -1,4 +1,5 @@
-//! Codec of Amazon Bedrock's Converse API: a list of messages, a request with `messages`, or JSON lines.
+//! Codec of Amazon Bedrock's Converse API: a list of messages, a request with `messages`, responses with
+//! `output`, or JSON lines.
 //!
 //! | foreign block | conversion |
 //! |---|---|
@@ -29,7 +30,7 @@ const PROVIDER: &str = "bedrock";
 /// Start of the type of a part that only Bedrock supports.
 pub(crate) const PREFIX: &str = "bedrock_";
 /// The keys of blocks. A block has one of them and no type.
-const BLOCKS: [&str; 9] = [
+const BLOCKS: [&str; 12] = [
     "text",
     "toolUse",
     "toolResult",
@@ -39,6 +40,9 @@ const BLOCKS: [&str; 9] = [
     "video",
     "cachePoint",
     "guardContent",
+    "searchResult",
+    "audio",
+    "citationsContent",
 ];
 
 /// The likelihood that a message has this format: its content is a list of blocks without a type.
@@ -47,13 +51,22 @@ fn likelihood(message: &str) -> Likelihood {
     if !matches!(role, Some("user" | "assistant")) {
         return Likelihood::No;
     }
-    let mut blocks = json::get(message, "content").map(json::items).into_iter().flatten();
-    let key = blocks.next().and_then(|block| json::Object::of(block).only());
-    match key {
+    let blocks = json::get(message, "content").map(json::items).into_iter().flatten();
+    let likelihoods = blocks.map(|block| match json::Object::of(block).only() {
         Some((key, value)) if key.is("text") && Str::of(value).is_some() => Likelihood::Likely,
-        Some((key, _)) if BLOCKS[1..].iter().any(|known| key.is(known)) => Likelihood::Certain,
+        Some((key, value)) if BLOCKS[1..].iter().any(|known| key.is(known)) => {
+            if json::is_object(value) { Likelihood::Certain } else { Likelihood::No }
+        }
         _ => Likelihood::No,
-    }
+    });
+    likelihoods.max().unwrap_or(Likelihood::No)
+}
+
+/// The message of a response of the API.
+fn response_message(object: &str) -> Option<&str> {
+    let message = json::get(json::get(object, "output")?, "message")?;
+    (json::get_str(message, "role").is_some() && json::get(message, "content").is_some())
+        .then_some(message)
 }
 
 impl MessageCodec for BedrockConverse {
@@ -64,6 +77,9 @@ impl MessageCodec for BedrockConverse {
             // The model is in the address of a request, not in its body.
             if fields.get("model").is_some() {
                 return Likelihood::No;
+            }
+            if response_message(object).is_some() && fields.get("stopReason").is_some() {
+                best = best.max(Likelihood::Certain);
             }
             let list = fields.get("messages").filter(|list| json::is_list(list));
             let is_typical = |key: &&str| fields.get(key).is_some();
@@ -93,7 +109,7 @@ impl MessageCodec for BedrockConverse {
     }
 
     fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
-        let fields = json::Object::of(foreign);
+        let fields = json::Object::of(response_message(foreign).unwrap_or(foreign));
         let role = match fields.get_str("role").map(Str::escaped) {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,

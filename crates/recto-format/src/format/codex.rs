@@ -9,13 +9,14 @@
 //! | `turn_context` | names the model of the lines that follow |
 //! | all other lines | stored with the next message, for export |
 //!
-//! Other `event_msg` lines repeat the content of items. The oldest rollouts contain items without an
+//! Other `event_msg` lines repeat the content of items. In a rollout without items, the events
+//! `user_message` and `agent_message` are messages. The oldest rollouts contain items without an
 //! envelope.
 
 mod export;
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{Read, Write};
 
 use recto_core::{
     Append, Compress, Delete, LogIndex, Message, Request, Role, Rollback, Step, Timestamp, Version,
@@ -79,6 +80,7 @@ impl FormatCodec for Codex {
             view: Vec::new(),
             turns: Vec::new(),
             settled: 0,
+            reads_events: !has_items(input)?,
         };
         while values.peek_byte()?.is_some() {
             rollout.value(&mut values)?;
@@ -112,6 +114,8 @@ struct Rollout<'o, 'a> {
     turns: Vec<usize>,
     /// Number of leading entries that a compaction without a history has kept.
     settled: usize,
+    /// True if the file has no items, so that its events are the messages.
+    reads_events: bool,
 }
 
 /// A visible log entry.
@@ -174,6 +178,10 @@ impl Rollout<'_, '_> {
                 self.pending.add(0, line, number);
                 self.rewind(turns.unwrap_or(0))
             }
+            ("event_msg", Some(event)) if self.reads_events && event_message(event).is_some() => {
+                let read = event_message(event).ok_or_else(|| FieldError::new("type", ""));
+                self.message(line, event, read, "payload", number)
+            }
             ("turn_context", Some(context)) => {
                 let model = json::get_str(context, "model");
                 self.model = model.map(|model| model.escaped().to_owned()).or(self.model.take());
@@ -231,10 +239,22 @@ impl Rollout<'_, '_> {
 
     /// Converts an item to a message.
     fn item(&mut self, line: &str, item: &str, field: &str, number: u64) -> Result<(), Error> {
+        self.message(line, item, openai_responses::read(item), field, number)
+    }
+
+    /// Adds the message of a line. `item` is the part of the line that contains it.
+    fn message(
+        &mut self,
+        line: &str,
+        item: &str,
+        read: Result<Item<'_>, FieldError>,
+        field: &str,
+        number: u64,
+    ) -> Result<(), Error> {
         self.pending.report(self.out);
         let before = self.pending.take(0);
         let mut warnings = Vec::new();
-        let converted = openai_responses::read(item).and_then(|read| {
+        let converted = read.and_then(|read| {
             let line = SessionLine {
                 format: Format::Codex,
                 json: line,
@@ -432,6 +452,39 @@ impl Rollout<'_, '_> {
         self.view.truncate(position);
         self.settled = self.settled.min(position);
         Ok(())
+    }
+}
+
+/// The message of an event, in a rollout without items.
+fn event_message(event: &str) -> Option<Item<'_>> {
+    let role = match json::get_str(event, "type")?.escaped() {
+        "user_message" => Role::User,
+        "agent_message" => Role::Assistant,
+        _ => return None,
+    };
+    let text = json::get(event, "message")?;
+    Str::of(text).filter(|text| !text.is_empty())?;
+    let draft = Draft::converted(role, text.to_owned());
+    Some(Item { draft, role_and_content: Some((role, text)) })
+}
+
+/// True if a rollout has items. Reads up to the first one.
+fn has_items(input: &dyn Input) -> Result<bool, Error> {
+    let is_item = memchr::memmem::Finder::new("\"response_item\"");
+    let len = is_item.needle().len();
+    let mut file = input.open()?;
+    let mut bytes = vec![0; 64 << 10];
+    let mut kept = 0;
+    loop {
+        let read = file.read(&mut bytes[kept..])?;
+        let end = kept + read;
+        if read == 0 || is_item.find(&bytes[..end]).is_some() {
+            return Ok(read > 0);
+        }
+        // The next chunk may contain the rest.
+        let start = end.saturating_sub(len - 1);
+        bytes.copy_within(start..end, 0);
+        kept = end - start;
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Gemini;
 fn likelihood(content: &str) -> Likelihood {
     let Some(parts) = json::get(content, "parts") else { return Likelihood::No };
     let is_model = json::get_str(content, "role").is_some_and(|role| role.escaped() == "model");
-    let has_types = json::items(parts).any(|part| json::get(part, "type").is_some());
+    let has_types = parts_of(parts).any(|part| json::get(part, "type").is_some());
     match (has_types, is_model) {
         (true, _) => Likelihood::No,
         (false, true) => Likelihood::Certain,
@@ -42,14 +42,21 @@ fn likelihood(content: &str) -> Likelihood {
     }
 }
 
+/// The parts of a content. A single part may be an object instead of a list.
+fn parts_of(parts: &str) -> impl Iterator<Item = &str> {
+    let single = Some(parts).filter(|parts| json::is_object(parts));
+    single.into_iter().chain(json::items(parts))
+}
+
 impl MessageCodec for Gemini {
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut best = Likelihood::No;
         for object in head.objects() {
-            if json::get(object, "contents").is_some_and(json::is_list) {
+            let contents = json::get(object, "contents");
+            if contents.is_some_and(json::is_list) {
                 best = best.max(Likelihood::Likely);
             }
-            let listed = json::get(object, "contents").map(json::items).into_iter().flatten();
+            let listed = contents.map(parts_of).into_iter().flatten();
             for content in std::iter::once(object).chain(listed) {
                 best = best.max(likelihood(content));
             }
@@ -65,6 +72,10 @@ impl MessageCodec for Gemini {
         &["contents", "history"]
     }
 
+    fn takes_single_message(&self) -> bool {
+        true
+    }
+
     fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         let fields = json::Object::of(foreign);
         let role = match fields.get_str("role").map(Str::escaped) {
@@ -78,12 +89,14 @@ impl MessageCodec for Gemini {
                 ));
             }
         };
-        let Some(parts) = fields.get("parts").filter(|parts| json::is_list(parts)) else {
+        let is_some = |parts: &&str| json::is_list(parts) || json::is_object(parts);
+        let Some(parts) = fields.get("parts").filter(is_some) else {
             return Err(FieldError::new("parts", "parts is missing; it must be a list"));
         };
         let mut drafts: Vec<(Role, NewParts)> = Vec::new();
         let mut is_provider_specific = false;
-        for (number, (part, fields)) in json::objects(parts).enumerate() {
+        for (number, part) in parts_of(parts).enumerate() {
+            let fields = json::Object::of(part);
             let is_result = get(&fields, RESPONSE).is_some();
             let role = if is_result { Role::Tool } else { role };
             if drafts.last().is_none_or(|(before, _)| *before != role) {
@@ -120,7 +133,7 @@ impl MessageCodec for Gemini {
         if let Some(text) = Str::of(value) {
             parts.text(text, "");
         }
-        for part in json::get(value, "parts").map(json::items).into_iter().flatten() {
+        for part in json::get(value, "parts").map(parts_of).into_iter().flatten() {
             match json::get_str(part, "text") {
                 Some(text) => parts.text(text, ""),
                 None => return Some(Err(FieldError::new(key, "its parts must be texts"))),

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use super::abridged::Abridged;
 use crate::Error;
 use crate::json;
 
@@ -20,8 +21,8 @@ pub(crate) enum Likelihood {
     Declared,
 }
 
-/// The first 256 KiB of a file. If a JSON file is longer, its long strings are shortened first, so that
-/// fields behind an inline image are in the head.
+/// The first 256 KiB of a file. If a JSON file is longer, its long strings and lists are abridged first,
+/// so that the fields behind an inline image or behind the messages are in the head.
 pub(crate) struct Head {
     bytes: Vec<u8>,
 }
@@ -34,23 +35,24 @@ impl Head {
     pub(crate) fn read(file: &mut dyn Read) -> Result<Self, Error> {
         let mut bytes = Vec::new();
         file.take(Self::MAX_BYTES).read_to_end(&mut bytes)?;
-        let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+        let start = text.iter().find(|byte| !byte.is_ascii_whitespace());
         if (bytes.len() as u64) < Self::MAX_BYTES || !matches!(start, Some(b'{' | b'[')) {
             return Ok(Head { bytes });
         }
-        let mut shortened = ShortenedStrings::default();
-        shortened.push(&bytes);
+        let mut abridged = Abridged::new(Self::MAX_BYTES as usize);
+        abridged.push(text);
         let mut chunk = vec![0; 64 << 10];
         let mut total = Self::MAX_BYTES;
-        while (shortened.out.len() as u64) < Self::MAX_BYTES && total < Self::MAX_SCANNED_BYTES {
+        while !abridged.is_full() && total < Self::MAX_SCANNED_BYTES {
             let len = file.read(&mut chunk)?;
             if len == 0 {
                 break;
             }
-            shortened.push(&chunk[..len]);
+            abridged.push(&chunk[..len]);
             total += len as u64;
         }
-        Ok(Head { bytes: shortened.out })
+        Ok(Head { bytes: abridged.into_bytes() })
     }
 
     /// The raw bytes, for binary formats.
@@ -123,84 +125,5 @@ impl Head {
             described.push_str(&format!(", and messages at {path}"));
         }
         described
-    }
-}
-
-/// JSON whose long strings are replaced by a short one while it is copied.
-#[derive(Default)]
-struct ShortenedStrings {
-    out: Vec<u8>,
-    /// Offset in `out` of the content of the string that is being copied.
-    string: Option<usize>,
-    /// True if the string is too long and its rest is omitted.
-    is_omitted: bool,
-    /// True if the last byte was a backslash that escapes the next one.
-    is_escape: bool,
-}
-
-impl ShortenedStrings {
-    /// Maximum length of a string that is kept, in bytes.
-    const MAX_STRING: usize = 4 << 10;
-
-    fn push(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            let len = match self.string {
-                None => self.outside(bytes),
-                Some(start) => self.inside(start, bytes),
-            };
-            bytes = &bytes[len..];
-        }
-    }
-
-    /// Copies bytes up to the start of the next string. Returns their number.
-    fn outside(&mut self, bytes: &[u8]) -> usize {
-        let quote = memchr::memchr(b'"', bytes);
-        let len = quote.map_or(bytes.len(), |at| at + 1);
-        self.out.extend(&bytes[..len]);
-        self.string = quote.map(|_| self.out.len());
-        len
-    }
-
-    /// Copies bytes of a string up to its end or to the next escape. Returns their number.
-    fn inside(&mut self, start: usize, bytes: &[u8]) -> usize {
-        let special = match std::mem::take(&mut self.is_escape) {
-            true => None,
-            false => Some(memchr::memchr2(b'"', b'\\', bytes)),
-        };
-        let (len, last) = match special {
-            None => (1, None), // an escaped byte
-            Some(None) => (bytes.len(), None),
-            Some(Some(at)) => (at + 1, Some(bytes[at])),
-        };
-        self.is_escape = last == Some(b'\\');
-        if !self.is_omitted {
-            self.out.extend(&bytes[..len]);
-            if self.out.len() - start > Self::MAX_STRING {
-                self.out.truncate(start);
-                self.out.extend("…\"".as_bytes());
-                self.is_omitted = true;
-            }
-        }
-        if last == Some(b'"') {
-            (self.string, self.is_omitted) = (None, false);
-        }
-        len
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_strings_are_shortened_wherever_a_chunk_ends() {
-        let long = "\\\"\\\\é".repeat(2_000);
-        let text = format!(r#"{{"a":"short \" é","b":"{long}","c":["{long}",1]}}"#);
-        for chunk in [1, 2, 3, 7, 64, 100_000] {
-            let mut shortened = ShortenedStrings::default();
-            text.as_bytes().chunks(chunk).for_each(|bytes| shortened.push(bytes));
-            let out = String::from_utf8(shortened.out).unwrap();
-            assert_eq!(out, r#"{"a":"short \" é","b":"…","c":["…",1]}"#, "{chunk}");
-        }
     }
 }

@@ -41,12 +41,21 @@ pub(crate) trait MessageCodec: Sync {
     /// The keys under which an object contains the list of messages, such as `messages`.
     fn list_keys(&self) -> &'static [&'static str];
 
+    /// True if an object may contain a single message in place of the list.
+    fn takes_single_message(&self) -> bool {
+        false
+    }
+
     /// True if an object contains a list of messages and is not a message itself.
     fn is_envelope(&self, object: &str) -> bool {
         // Fast path: an object that starts with its role is a message.
         let first = json::fields(object).next();
         first.is_some_and(|(key, _)| key.escaped() != "role")
-            && self.list_keys().iter().any(|key| holds_list(object, key))
+            && self.list_keys().iter().any(|key| {
+                holds_list(object, key)
+                    || self.takes_single_message()
+                        && json::get(object, key).is_some_and(json::is_object)
+            })
     }
 
     /// Reads one foreign message. `state` comes from the messages before it.
@@ -208,6 +217,8 @@ pub(crate) struct ReadState {
     pub(crate) reasoning: Option<String>,
     /// Id of the reasoning item that the current message belongs to.
     pub(crate) after: Option<String>,
+    /// The instructions of the newest request that had some, escaped.
+    pub(crate) instructions: Option<String>,
 }
 
 impl ReadState {

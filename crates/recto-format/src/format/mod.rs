@@ -13,6 +13,7 @@
 //!    [`Format::codec`].
 //! 3. Add files of the format to `tests/corpus/NAME`, and its tests to `tests/it`.
 
+mod abridged;
 mod anthropic;
 pub(crate) mod bedrock_converse;
 mod chatgpt;
@@ -35,6 +36,7 @@ mod opencode;
 mod openhands;
 mod pending_lines;
 mod pi;
+mod pydantic_ai;
 mod qwen_code;
 mod recto;
 mod session;
@@ -110,6 +112,8 @@ pub enum Format {
     Vercel,
     /// Model messages of Vercel's AI SDK.
     VercelModel,
+    /// Messages of Pydantic AI, from `ModelMessagesTypeAdapter`.
+    PydanticAi,
     /// Recto's own messages.
     Recto,
 }
@@ -120,6 +124,7 @@ impl Format {
         // Before the formats whose parts it also has.
         Format::OpenAiAgentsJs,
         Format::VercelModel,
+        Format::PydanticAi,
         Format::OpenAiChat,
         Format::OpenAiResponses,
         Format::Anthropic,
@@ -168,6 +173,7 @@ impl Format {
             Format::ShareGpt => "sharegpt",
             Format::Vercel => "vercel",
             Format::VercelModel => "vercel-model",
+            Format::PydanticAi => "pydantic-ai",
             Format::Recto => "recto",
         }
     }
@@ -177,7 +183,7 @@ impl Format {
         Format::ALL.iter().copied().find(|format| format.name() == name)
     }
 
-    /// Recognises the format of a file by its first 256 KiB, in which long strings are shortened.
+    /// Recognises the format of a file by its first 256 KiB, in which long strings and lists are abridged.
     pub fn recognise(file: impl Read) -> Result<Format, Error> {
         let head = Head::read(&mut unpack::open(Box::new(file))?)?;
         let mut best = (Likelihood::No, None);
@@ -215,6 +221,7 @@ impl Format {
             Format::ShareGpt => &sharegpt::ShareGpt,
             Format::Vercel => &vercel::Vercel,
             Format::VercelModel => &vercel_model::VercelModel,
+            Format::PydanticAi => &pydantic_ai::PydanticAi,
             Format::Recto => &recto::Recto,
         }
     }

@@ -8,6 +8,7 @@
 //! | a `tool` or `function` message | a `tool` message with one `tool_result` |
 //! | `refusal` | a `refusal` part |
 //! | `reasoning_content` | a `thinking` part before the content |
+//! | a `thinking` part (Cohere, Mistral) | a `thinking` part |
 //! | `image_url`, `input_audio`, `file` | `image`, `audio`, `file` parts |
 //! | `audio` of the assistant | an `openai_audio` part |
 //! | a response of the API (`choices`) | the message of its first choice; the others cause a warning |
@@ -36,6 +37,8 @@ struct Foreign<'a> {
     name: Option<&'a str>,
     tool_calls: Option<&'a str>,
     tool_call_id: Option<Str<'a>>,
+    /// SWE-agent has a list of ids.
+    tool_call_ids: Option<&'a str>,
     function_call: Option<&'a str>,
     refusal: Option<Str<'a>>,
     reasoning: Option<Str<'a>>,
@@ -57,6 +60,7 @@ impl<'a> Foreign<'a> {
                 "name" => read.name = Some(value),
                 "tool_calls" => read.tool_calls = Some(value).filter(|&list| list != "[]"),
                 "tool_call_id" => read.tool_call_id = Str::of(value),
+                "tool_call_ids" => read.tool_call_ids = Some(value),
                 "function_call" => read.function_call = Some(value),
                 "refusal" => read.refusal = Str::of(value),
                 "reasoning_content" => read.reasoning = Str::of(value),
@@ -327,6 +331,19 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
             let body = data.or(id).ok_or_else(|| missing("file.file_data"))?;
             media::write(MediaKind::File, body, name, "", parts.add());
         }
+        // Cohere has a string, Mistral a list of texts.
+        "thinking" if json::get(part, "thinking").is_some() => {
+            let thinking = json::get(part, "thinking").unwrap_or_default();
+            let listed = json::items(thinking).filter_map(|text| json::get_str(text, "text"));
+            let texts: Vec<&str> =
+                Str::of(thinking).into_iter().chain(listed).map(Str::escaped).collect();
+            let thinking = parts.add();
+            thinking.push_str(r#"{"type":"thinking","text":""#);
+            thinking.push_str(&texts.concat());
+            thinking.push('"');
+            json::push_other_fields(part, &["type", "thinking"], thinking);
+            thinking.push('}');
+        }
         "text" if json::get_str(part, "text").is_none() => return Err(missing("text")),
         // Texts, refusals and unknown parts stay unchanged.
         _ => parts.add().push_str(part),
@@ -348,7 +365,8 @@ fn read_call(
         // Some servers have no ids; the result names the function.
         None => {
             let function = call.get("function").ok_or_else(|| missing("function"))?;
-            let name = json::get_str(function, "name").ok_or_else(|| missing("function.name"))?;
+            let name = Str::of(function).or_else(|| json::get_str(function, "name"));
+            let name = name.ok_or_else(|| missing("function.name"))?;
             generated = format!("function_{}_{number}", state.message_count);
             state.add_call_id(&name.text(), generated.clone());
             Str::plain(&generated)
@@ -360,9 +378,14 @@ fn read_call(
         write_call(id, name, input, r#","kind":"custom""#, parts.add());
         return Ok(());
     }
-    let function = json::Object::of(call.get("function").ok_or_else(|| missing("function"))?);
-    let name = function.get_str("name").ok_or_else(|| missing("function.name"))?;
-    let input = match function.get("arguments") {
+    let function = call.get("function").ok_or_else(|| missing("function"))?;
+    // Inspect has the name and the arguments in the call itself.
+    let (name, arguments) = match Str::of(function) {
+        Some(name) => (Some(name), call.get("arguments")),
+        None => (json::get_str(function, "name"), json::get(function, "arguments")),
+    };
+    let name = name.ok_or_else(|| missing("function.name"))?;
+    let input = match arguments {
         // Some servers send the object itself.
         Some(value) => Str::of(value).map_or_else(|| value.to_owned(), input_of),
         None => "{}".to_owned(),
@@ -413,22 +436,25 @@ fn write_call(id: Str<'_>, name: Str<'_>, input: &str, extra: &str, out: &mut St
 }
 
 fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, FieldError> {
+    let listed = json::items(read.tool_call_ids.unwrap_or("[]")).filter_map(Str::of);
+    let mut ids: Vec<Str<'_>> = read.tool_call_id.into_iter().collect();
+    if ids.is_empty() {
+        ids.extend(listed);
+    }
     let generated;
-    let id = match (read.tool_call_id, read.name.and_then(Str::of)) {
-        (Some(id), _) => id,
-        // The deprecated form has no ids; the result names the function.
-        (None, Some(name)) => {
-            generated = state
+    if ids.is_empty() {
+        generated = match read.name.and_then(Str::of) {
+            // The deprecated form has no ids; the result names the function.
+            Some(name) => state
                 .take_call_id(&name.text())
-                .unwrap_or_else(|| format!("function_{}", state.message_count));
-            Str::plain(&generated)
-        }
-        (None, None) => {
-            let missing = || FieldError::new("tool_call_id", "tool_call_id is missing");
-            generated = state.take_first_call_id().ok_or_else(missing)?;
-            Str::plain(&generated)
-        }
-    };
+                .unwrap_or_else(|| format!("function_{}", state.message_count)),
+            None => {
+                let missing = || FieldError::new("tool_call_id", "tool_call_id is missing");
+                state.take_first_call_id().ok_or_else(missing)?
+            }
+        };
+        ids.push(Str::plain(&generated));
+    }
     let content = match read.content {
         None => None,
         Some(content) if Str::of(content).is_some() => Some(Cow::Borrowed(content)),
@@ -439,13 +465,17 @@ fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, Field
         }
     };
     let len = content.as_deref().map_or(0, str::len);
-    let mut out = String::with_capacity(len + id.escaped().len() + 96);
-    out.push_str(r#"[{"type":"tool_result","tool_use_id":"#);
-    json::push_str(id, &mut out);
-    if let Some(content) = content {
-        out.push_str(r#","content":"#);
-        out.push_str(&content);
+    let mut out = String::with_capacity(len + 128);
+    for id in ids {
+        out.push_str(if out.is_empty() { "[" } else { "," });
+        out.push_str(r#"{"type":"tool_result","tool_use_id":"#);
+        json::push_str(id, &mut out);
+        if let Some(content) = &content {
+            out.push_str(r#","content":"#);
+            out.push_str(content);
+        }
+        out.push('}');
     }
-    out.push_str("}]");
+    out.push(']');
     Ok(Draft::converted(Role::Tool, out))
 }

@@ -55,6 +55,15 @@ fn is_input(value: &str) -> bool {
     Str::of(value).is_some() || is_list()
 }
 
+/// True if an object with `input` is a request: by its model, its instructions or its stored prompt.
+fn is_request(object: &str) -> bool {
+    let fields = json::Object::of(object);
+    fields.get_str("instructions").is_some()
+        || fields.get_str("model").is_some()
+        || fields.get_str("previous_response_id").is_some()
+        || fields.get("prompt").is_some_and(|prompt| json::get_str(prompt, "id").is_some())
+}
+
 impl MessageCodec for OpenAiResponses {
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut best = Likelihood::No;
@@ -66,10 +75,7 @@ impl MessageCodec for OpenAiResponses {
             if matches!(kind, Some("system" | "user" | "assistant" | "tool_result")) {
                 return Likelihood::No; // a log of another program, which contains reasoning items
             }
-            if json::get(object, "input").is_some_and(is_input)
-                && (json::get_str(object, "instructions").is_some()
-                    || json::get_str(object, "model").is_some())
-            {
+            if json::get(object, "input").is_some_and(is_input) && is_request(object) {
                 best = best.max(Likelihood::Likely);
             }
             let listed = ["input", "output"].into_iter().filter_map(|key| json::get(object, key));
@@ -97,8 +103,7 @@ impl MessageCodec for OpenAiResponses {
             return false;
         }
         let has_list = self.list_keys().iter().any(|key| message_list::holds_list(object, key));
-        let has_text =
-            || json::get_str(object, "input").is_some() && json::get_str(object, "model").is_some();
+        let has_text = || json::get_str(object, "input").is_some() && is_request(object);
         (has_list || has_text()) && json::get(object, "call_id").is_none()
     }
 

@@ -1,7 +1,7 @@
 //! Session lines without a message, which are stored with the next message.
 
 use crate::Error;
-use crate::step_writer::StepWriter;
+use crate::step_writer::{Document, StepWriter};
 
 /// Lines without a message, held until the next message of their chain stores them in
 /// `metadata.source.before`. Their total size is limited; lines beyond the limit are dropped and counted.
@@ -71,7 +71,7 @@ impl PendingLines {
     pub(crate) fn finish(
         &mut self,
         out: &mut StepWriter<'_>,
-        document: Option<&str>,
+        document: Option<Document<'_>>,
     ) -> Result<(), Error> {
         self.report(out);
         let chain = out.last_branch();

@@ -49,6 +49,7 @@ use crate::json;
 use crate::parts::MessageParts;
 
 pub use models::binds_thinking;
+pub(crate) use models::rejects_listed_system;
 pub(crate) use rule::KEEPS_MESSAGES;
 pub use rule::{Evidence, EvidenceKind, Finding, RULES, Rule, Severity};
 pub use tools::{RenamedTool, ToolFinding};

@@ -72,7 +72,7 @@ pub(super) fn is_at_openai(model: &str) -> bool {
 }
 
 /// True if a model of Anthropic rejects messages of role system in the list of messages.
-pub(super) fn rejects_listed_system(model: &str) -> bool {
+pub(crate) fn rejects_listed_system(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
     let Some(at) = name.find("claude") else { return false };
     version(&name[at..]).is_some_and(|version| version < LISTED_SYSTEM_SINCE)

@@ -305,3 +305,32 @@ fn a_message_that_was_not_imported_is_exported_with_a_list_and_a_time() {
     );
     assert!(!written(&[]).contains("timestamp"), "the time is not known");
 }
+
+#[test]
+fn events_are_messages_in_a_rollout_without_items() {
+    let event = |kind: &str, text: &str| {
+        format!(
+            r#"{{"timestamp":"2026-05-01T10:00:00.000Z","type":"event_msg","payload":{{"type":"{kind}","message":"{text}"}}}}"#
+        )
+    };
+    let lines = [
+        r#"{"timestamp":"2026-05-01T10:00:00.000Z","type":"session_meta","payload":{"id":"s"}}"#
+            .to_owned(),
+        event("user_message", "q"),
+        event("agent_message", "a"),
+        event("token_count", "b"),
+    ];
+    let file = lines.join("\n") + "\n";
+    let replay = imported(&file, CODEX);
+    assert_eq!(replay.warnings, []);
+    assert_eq!(texts_by_role(only(&replay)), ["user: q", "assistant: a"]);
+    assert_eq!(exported_log(&log(&replay), CODEX, Container::Lines), file);
+    // Beside a new message, which is an item, the events become items.
+    let mut longer = log(&replay);
+    longer.push(Message::user("more"));
+    let replay = imported(&exported_log(&longer, CODEX, Container::Lines), CODEX);
+    assert_eq!(texts_by_role(only(&replay)), ["user: q", "assistant: a", "user: more"]);
+    // An item makes the events repetitions.
+    let replay = imported(&(file + &user("item") + "\n"), CODEX);
+    assert_eq!(texts_by_role(only(&replay)), ["user: item"]);
+}

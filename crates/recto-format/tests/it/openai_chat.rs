@@ -333,3 +333,24 @@ fn parts_of_another_provider_are_omitted_with_a_warning() {
         Format::OpenAiChat,
     );
 }
+
+#[test]
+fn calls_and_results_of_swe_agent_and_inspect_have_their_ids_and_names() {
+    for (call, result) in [
+        (
+            r#"{"function":{"arguments":"{\"command\":\"ls\"}","name":"bash"},"id":"c1","type":"function"}"#,
+            r#"{"role":"tool","content":"a.txt","message_type":"observation","tool_call_ids":["c1"]}"#,
+        ),
+        (
+            r#"{"id":"c1","function":"bash","arguments":{"command":"ls"},"type":"function"}"#,
+            r#"{"content":"a.txt","role":"tool","tool_call_id":"c1","function":"bash"}"#,
+        ),
+    ] {
+        let foreign = format!(r#"{{"role":"assistant","content":"","tool_calls":[{call}]}}"#);
+        let read = round_trip(&foreign, Format::OpenAiChat);
+        let calls: Vec<_> = read[0].tool_calls().collect();
+        assert_eq!((&*calls[0].name, calls[0].input), ("bash", r#"{"command":"ls"}"#));
+        let read = round_trip(result, Format::OpenAiChat);
+        assert_eq!(read[0].tool_result_ids().collect::<Vec<_>>(), ["c1"]);
+    }
+}

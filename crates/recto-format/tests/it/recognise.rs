@@ -106,3 +106,134 @@ proptest! {
         check(&view(&numbers, 6));
     }
 }
+
+fn recognised(file: &str) -> Format {
+    Format::recognise(file.as_bytes()).unwrap()
+}
+
+/// The fields that identify a request follow 600 KB of short messages.
+#[test]
+fn fields_behind_long_lists_identify_a_request() {
+    let text = "x".repeat(3_000);
+    let list = |message: &dyn Fn(usize) -> String| {
+        let messages: Vec<String> = (0..201).map(message).collect();
+        messages.join(",")
+    };
+    let role = |number: usize| ["user", "assistant"][number % 2];
+    let plain = list(&|number| format!(r#"{{"role":"{}","content":"{text}"}}"#, role(number)));
+    let user = list(&|_| format!(r#"{{"role":"user","content":"{text}"}}"#));
+    let untyped =
+        list(&|number| format!(r#"{{"role":"{}","content":[{{"text":"{text}"}}]}}"#, role(number)));
+    for (file, format) in [
+        (
+            format!(r#"{{"messages":[{plain}],"model":"claude-3-haiku","max_tokens":9}}"#),
+            Format::Anthropic,
+        ),
+        (format!(r#"{{"messages":[{plain}],"model":"gpt-5","max_tokens":9}}"#), Format::OpenAiChat),
+        (format!("\u{feff}{{\"input\":[{user}],\"model\":\"gpt-5\"}}"), Format::OpenAiResponses),
+        (format!(r#"{{"messages":[{untyped}],"inferenceConfig":{{}}}}"#), Format::BedrockConverse),
+    ] {
+        assert_eq!(recognised(&file), format);
+    }
+}
+
+/// Requests that two formats could claim, with the format of the provider that accepts them.
+#[test]
+fn requests_are_recognised_by_what_one_provider_accepts() {
+    let chat = Format::OpenAiChat;
+    for (file, format) in [
+        // Thinking without a signature: Cohere and Mistral.
+        (
+            r#"{"model":"command-a","messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"a"}]}]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"magistral","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]}]}]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"command-r","messages":[{"role":"user","content":"q"}],"stop_sequences":["x"]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"command-a","max_tokens":9,"documents":[],"messages":[{"role":"user","content":"q"}],"stop_sequences":["x"]}"#,
+            chat,
+        ),
+        // Servers that are compatible with chat completions.
+        (
+            r#"{"model":"claude-3-haiku","max_tokens":9,"messages":[{"role":"user","content":"q"}],"stream":true,"stream_options":{"include_usage":true}}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"claude-3-haiku","max_tokens":9,"messages":[{"role":"system","content":"s"},{"role":"user","content":"q"}]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"claude-3-haiku","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a/b.png"}}]}]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"llama3","system":"s","options":{"seed":1},"messages":[{"role":"user","content":"q"}]}"#,
+            chat,
+        ),
+        // Models of Anthropic that accept system messages in the list.
+        (
+            r#"{"model":"claude-opus-4-8","max_tokens":9,"messages":[{"role":"system","content":"s"},{"role":"user","content":"q"}]}"#,
+            Format::Anthropic,
+        ),
+        // A request that counts tokens.
+        (
+            r#"{"model":"claude-3-haiku","messages":[{"role":"user","content":"q"}]}"#,
+            Format::Anthropic,
+        ),
+        (
+            r#"{"model":"MiniMax-M2","max_tokens":9,"system":"s","messages":[{"role":"user","content":"q"}]}"#,
+            Format::Anthropic,
+        ),
+        (
+            r#"{"messages":[{"role":"user","content":[{"searchResult":{"source":"a","title":"b","content":[{"text":"c"}]}},{"text":"q"}]}]}"#,
+            Format::BedrockConverse,
+        ),
+        (
+            r#"{"messages":[{"role":"user","content":[{"audio":{"format":"mp3","source":{"bytes":"AAAA"}}},{"text":"q"}]}]}"#,
+            Format::BedrockConverse,
+        ),
+        (
+            r#"{"output":{"message":{"role":"assistant","content":[{"text":"a"}]}},"stopReason":"end_turn","usage":{"inputTokens":1}}"#,
+            Format::BedrockConverse,
+        ),
+        (r#"{"prompt":{"id":"pmpt_1"},"input":"hi"}"#, Format::OpenAiResponses),
+        (r#"{"contents":{"role":"user","parts":[{"text":"q"}]}}"#, Format::Gemini),
+        (r#"{"contents":{"parts":{"text":"q"}}}"#, Format::Gemini),
+    ] {
+        let (found, replay) = read(file);
+        assert_eq!(found, format, "{file}");
+        assert_eq!(replay.warnings, [], "{file}");
+        assert!(!visible(&replay.conversations[0]).is_empty(), "{file}");
+    }
+}
+
+#[test]
+fn thinking_of_chat_completions_is_thinking() {
+    for thinking in [r#""t""#, r#"[{"type":"text","text":"t"}]"#] {
+        let message = format!(
+            r#"{{"role":"assistant","content":[{{"type":"thinking","thinking":{thinking}}},{{"type":"text","text":"a"}}]}}"#
+        );
+        let (format, replay) = read(&format!(r#"{{"model":"m","messages":[{message}]}}"#));
+        let found = visible(&replay.conversations[0]);
+        let content: serde_json::Value = serde_json::from_str(found[0].json()).unwrap();
+        assert_eq!(content["content"][0]["text"], "t", "{message}");
+        let again = exported(&found, format, Container::List);
+        assert_eq!(again, format!("[{message}]\n"));
+    }
+}
+
+#[test]
+fn parts_of_gemini_may_be_an_object() {
+    let file = r#"{"systemInstruction":{"parts":{"text":"s"}},"contents":{"role":"user","parts":{"text":"q"}}}"#;
+    let (_, replay) = read(file);
+    assert_eq!(replay.warnings, []);
+    let found = visible(&replay.conversations[0]);
+    let texts: Vec<_> = found.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["s", "q"]);
+}

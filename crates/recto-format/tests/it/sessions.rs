@@ -441,3 +441,32 @@ fn the_lines_after_the_last_message_are_exported() {
         assert_eq!(written, text);
     }
 }
+
+#[test]
+fn the_white_space_of_a_document_is_restored() {
+    let record = |id: &str| {
+        format!(
+            "{{\n      \"id\": \"{id}\",\n      \"timestamp\": \"2026-05-01T10:00:00.000Z\",\n      \"type\": \"user\",\n      \"content\": \"{id}\"\n    }}"
+        )
+    };
+    let (one, two) = (record("m1"), record("m2"));
+    let document = format!(
+        "{{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"p\",\n  \"startTime\": \"2026-05-01T10:00:00.000Z\",\n  \"messages\": [\n    {one},\n    {two}\n  ],\n  \"lastUpdated\": \"x\"\n}}\n"
+    );
+    let replay = imported(&document, Format::GeminiCli);
+    assert_eq!(replay.warnings, []);
+    assert_eq!(exported_log(&logs(&replay)[0], Format::GeminiCli, Container::Lines), document);
+    // Irregular white space is reported.
+    let irregular = document.replace(&format!(",\n    {two}"), &format!(",\n\n{two},{one}"));
+    let replay = imported(&irregular, Format::GeminiCli);
+    assert_eq!(replay.warnings.len(), 1, "{:?}", replay.warnings);
+    assert!(replay.warnings[0].message.contains("white space"));
+}
+
+#[test]
+fn two_records_on_one_line_are_reported() {
+    let file = file("qwen-code/session.jsonl");
+    let (first, rest) = file.split_once('\n').unwrap();
+    let replay = imported(&format!("{first} {rest}"), Format::QwenCode);
+    assert!(replay.warnings[0].message.contains("second record"), "{:?}", replay.warnings);
+}

@@ -24,8 +24,15 @@ pub(super) fn export(
     file: &mut dyn Write,
 ) -> Result<Vec<TranscriptWarning>, Error> {
     let warnings = Vec::new();
-    let mut lines = Lines { file, extent, options, number: 0, has_only_users: true, warnings };
-    session_line::by_line(messages, |group| lines.group(group))?;
+    let messages: Vec<&Message> = messages.collect();
+    // Beside items, events are not messages.
+    let has_only_events = messages.iter().all(|message| {
+        let original = session_line::original(&MessageParts::of(message));
+        original.is_some_and(|line| is(&line, "event_msg"))
+    });
+    let mut lines =
+        Lines { file, extent, options, number: 0, has_only_users: true, has_only_events, warnings };
+    session_line::by_line(&mut messages.into_iter(), |group| lines.group(group))?;
     if let Container::Envelope(list) = options.container {
         lines.lines_without_message(list)?;
     }
@@ -40,6 +47,8 @@ struct Lines<'f> {
     number: u64,
     /// True if all of them are from the user or the system.
     has_only_users: bool,
+    /// True if all messages of the export are events.
+    has_only_events: bool,
     warnings: Vec<TranscriptWarning>,
 }
 
@@ -76,6 +85,9 @@ impl Lines<'_> {
 
     /// True if the original line changes no earlier one.
     fn keeps_bytes(&self, line: &str) -> bool {
+        if is(line, "event_msg") {
+            return self.has_only_events;
+        }
         if self.extent == Extent::Log || !is(line, "compacted") {
             return true;
         }

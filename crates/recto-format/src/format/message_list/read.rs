@@ -131,6 +131,26 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads a message that an envelope contains in place of the list.
+    fn single(
+        &mut self,
+        values: &mut Values<'_>,
+        path: &str,
+        out: &mut StepWriter<'_>,
+    ) -> Result<(), Error> {
+        match values.peek_value()? {
+            Peeked::Whole { len, depth } => {
+                let foreign =
+                    Foreign { text: values.peeked(len), depth, line: values.line(), path };
+                self.message(&foreign, out)?;
+                values.take(len);
+                Ok(())
+            }
+            Peeked::TooLarge => Err(values.too_large()),
+            Peeked::Broken(reason) => Err(values.malformed(&reason)),
+        }
+    }
+
     /// Reads an envelope: an object that contains a list of messages among other fields.
     fn envelope(
         &mut self,
@@ -151,13 +171,17 @@ impl Reader<'_> {
             }
             json::push_string(key, &mut envelope);
             envelope.push(':');
-            let is_list = codec.list_keys().contains(&key) && values.peek_byte()? == Some(b'[');
-            if is_list && !has_list {
+            let byte = values.peek_byte()?.filter(|_| codec.list_keys().contains(&key));
+            let is_single = byte == Some(b'{') && codec.takes_single_message();
+            if (byte == Some(b'[') || is_single) && !has_list {
                 has_list = true;
                 envelope.push_str("null");
                 self.open(out)?;
                 let list_path = join(path, key);
-                return self.list(values, &list_path, out).map(drop);
+                return match is_single {
+                    true => self.single(values, &list_path, out),
+                    false => self.list(values, &list_path, out).map(drop),
+                };
             }
             let line = values.line();
             let value = values.value()?;

@@ -14,7 +14,7 @@ use crate::format::pending_lines::PendingLines;
 use crate::format::session_line::SessionLine;
 use crate::import::{Input, Start};
 use crate::json::{self, Str};
-use crate::step_writer::StepWriter;
+use crate::step_writer::{Document, StepWriter};
 use crate::values::{Peeked, Values};
 
 /// Maximum number of records that compactions and replacements examine, for each record of the file. The
@@ -33,9 +33,11 @@ pub(super) fn import(
         match byte {
             b'[' => {
                 (reader.is_lines, reader.is_in_list) = (false, true);
+                let (number, spacing) = (values.line(), Spacing::at(&mut values)?);
                 reader.list(&mut values, "")?;
                 if reader.has_started || reader.pending.has_lines() {
-                    reader.end(Some("null".to_owned()))?;
+                    reader.warn_spacing(&spacing, number);
+                    reader.end(Some(("null".to_owned(), spacing)))?;
                     reader.reset();
                 }
                 (reader.is_lines, reader.is_in_list) = (true, false);
@@ -48,6 +50,51 @@ pub(super) fn import(
         reader.end(None)?;
     }
     Ok(())
+}
+
+/// The white space around the records of a list.
+enum Spacing {
+    None,
+    /// The JSON of [`Source::spacing`](crate::Source::spacing).
+    Kept(String),
+    /// The separators differ from each other.
+    Irregular,
+    /// The list is too large to be examined.
+    Unknown,
+}
+
+impl Spacing {
+    /// The spacing of the next value, a list.
+    fn at(values: &mut Values<'_>) -> Result<Spacing, Error> {
+        Ok(match values.peek_value()? {
+            Peeked::Whole { len, .. } => Spacing::of(values.peeked(len)),
+            Peeked::TooLarge | Peeked::Broken(_) => Spacing::Unknown,
+        })
+    }
+
+    fn of(list: &str) -> Spacing {
+        let offset = |item: &str| item.as_ptr().addr() - list.as_ptr().addr();
+        let mut items = json::items(list);
+        let Some(first) = items.next() else { return Spacing::None };
+        let before = &list[1..offset(first)];
+        let mut end = offset(first) + first.len();
+        let mut separator = None;
+        for item in items {
+            let this = &list[end..offset(item)];
+            if *separator.get_or_insert(this) != this {
+                return Spacing::Irregular;
+            }
+            end = offset(item) + item.len();
+        }
+        let after = list[end..].strip_suffix(']').unwrap_or_default();
+        match (before, separator.unwrap_or(","), after) {
+            ("", ",", "") => Spacing::None,
+            gaps => {
+                let gaps = [gaps.0, gaps.1, gaps.2].map(json::string);
+                Spacing::Kept(format!("[{}]", gaps.join(",")))
+            }
+        }
+    }
 }
 
 /// Reader of a file of sessions.
@@ -68,6 +115,8 @@ struct Reader<'c, 'o, 'a> {
     branches: Vec<Branch>,
     branch_names: HashMap<String, usize>,
     examined: usize,
+    /// Line on which the last record of JSON lines started.
+    last_line: Option<u64>,
 }
 
 /// A record in the tree.
@@ -107,6 +156,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             branches: vec![Branch::default()],
             branch_names: HashMap::new(),
             examined: 0,
+            last_line: None,
         }
     }
 
@@ -128,12 +178,18 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
                 let text = values.peeked(len);
                 let deepest = self.out.options.limits.depth;
                 if path.is_empty() && self.is_document(text) {
-                    return self.document(values);
+                    let raw = raw_document(text, self.codec.list_keys());
+                    return self.document(values, raw);
                 }
                 if depth > deepest {
                     let reason = format!("skipped: {depth} levels deep; {deepest} are allowed");
                     self.out.warn(number, path, reason);
                 } else if json::is_object(text) {
+                    if is_line && self.last_line.replace(number) == Some(number) {
+                        let reason =
+                            "a second record on the line: export writes it on its own line";
+                        self.out.warn(number, path, reason);
+                    }
                     self.record(text, number)?;
                 } else {
                     self.out.warn(number, path, "skipped: a record must be an object");
@@ -142,7 +198,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
                 Ok(())
             }
             Peeked::TooLarge if path.is_empty() && !self.codec.list_keys().is_empty() => {
-                self.document(values)
+                self.document(values, None)
             }
             Peeked::TooLarge => {
                 self.out.warn(number, path, "skipped: the record exceeds the size limit");
@@ -162,8 +218,24 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         keys.iter().any(|key| super::super::message_list::holds_list(object, key))
     }
 
-    /// Reads a document: an object that contains the list of records of one session.
-    fn document(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
+    /// Reports white space that export does not restore.
+    fn warn_spacing(&mut self, spacing: &Spacing, number: u64) {
+        let reason = match spacing {
+            Spacing::Irregular => "the white space between records differs, and is not kept",
+            Spacing::Unknown => "the white space between records is not kept",
+            Spacing::None | Spacing::Kept(_) => return,
+        };
+        self.out.warn(number, "", reason);
+    }
+
+    /// Reads a document: an object that contains the list of records of one session. `raw` is its text
+    /// with `null` in place of the list, if it is small enough to be in memory.
+    fn document(
+        &mut self,
+        values: &mut Values<'_>,
+        raw: Option<(String, Spacing)>,
+    ) -> Result<(), Error> {
+        let number = values.line();
         if values.peek_byte()? != Some(b'{') {
             return Err(values.too_large());
         }
@@ -195,7 +267,9 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             Ok(())
         })?;
         envelope.push('}');
-        self.end(has_list.then_some(envelope))?;
+        let document = raw.unwrap_or((envelope, Spacing::Unknown));
+        self.warn_spacing(&document.1, number);
+        self.end(has_list.then_some(document))?;
         self.reset();
         Ok(())
     }
@@ -228,11 +302,18 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
     }
 
     /// Writes what follows the last message.
-    fn end(&mut self, envelope: Option<String>) -> Result<(), Error> {
-        if !self.has_started && (envelope.is_some() || self.pending.has_lines()) {
+    fn end(&mut self, document: Option<(String, Spacing)>) -> Result<(), Error> {
+        if !self.has_started && (document.is_some() || self.pending.has_lines()) {
             self.start()?; // a session without messages
         }
-        self.pending.finish(self.out, envelope.as_deref())?;
+        let document = document.as_ref().map(|(text, spacing)| Document {
+            text,
+            spacing: match spacing {
+                Spacing::Kept(spacing) => Some(spacing),
+                _ => None,
+            },
+        });
+        self.pending.finish(self.out, document)?;
         for number in 0..self.branches.len() {
             let Branch { leaf, view_version } = self.branches[number];
             let version = self.version_of(leaf);
@@ -567,6 +648,17 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         self.out.apply(steps.into_iter().collect::<Request>(), messages.len())?;
         Ok(true)
     }
+}
+
+/// The text of a document with `null` in place of its list of records, and the spacing of the list.
+fn raw_document(text: &str, keys: &[&str]) -> Option<(String, Spacing)> {
+    let is_list = |(key, value): &(Str<'_>, &str)| {
+        keys.iter().any(|name| key.is(name)) && json::is_list(value)
+    };
+    let (_, list) = json::fields(text).find(is_list)?;
+    let at = list.as_ptr().addr() - text.as_ptr().addr();
+    let envelope = [&text[..at], "null", &text[at + list.len()..]].concat();
+    Some((envelope, Spacing::of(list)))
 }
 
 fn rewind(version: u32) -> Step {

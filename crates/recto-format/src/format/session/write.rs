@@ -3,6 +3,7 @@
 //! In the export of a view, no record may change earlier ones: compactions become plain messages,
 //! rewinds are omitted, and a record whose parent is not the record before it gets another parent.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -38,17 +39,23 @@ pub(super) fn export(
         None => codec.new_document().filter(|_| !is_imported),
     };
     let document = envelope.and_then(|envelope| split_document(codec, envelope));
+    let spacing = last.and_then(|last| last.spacing).unwrap_or("[]");
+    let mut spacing = json::items(spacing).filter_map(Str::of).map(Str::text);
+    let before_first = spacing.next().unwrap_or_default();
     let between = match document {
         Some((before, _)) => {
             write!(file, "{before}[")?;
-            ","
+            spacing.next().unwrap_or(Cow::Borrowed(","))
         }
-        None => "\n",
+        None => Cow::Borrowed("\n"),
     };
+    let after_last = spacing.next().unwrap_or_default();
     let mut records = Records {
         codec,
         file,
-        between,
+        before_first: before_first.into_owned(),
+        between: between.into_owned(),
+        is_lines: document.is_none(),
         extent,
         options,
         written: HashMap::new(),
@@ -66,6 +73,7 @@ pub(super) fn export(
     }
     let (count, warnings) = (records.count, records.warnings);
     match document {
+        Some((_, after)) if count > 0 => writeln!(file, "{after_last}]{after}")?,
         Some((_, after)) => writeln!(file, "]{after}")?,
         None if count > 0 => file.write_all(b"\n")?,
         None => {}
@@ -96,7 +104,12 @@ fn seed_of(messages: &[&Message]) -> String {
 struct Records<'f, 'm> {
     codec: &'f dyn SessionCodec,
     file: &'f mut dyn Write,
-    between: &'static str,
+    /// White space in front of the first record.
+    before_first: String,
+    /// Separator of records.
+    between: String,
+    /// True if records are JSON lines.
+    is_lines: bool,
     extent: Extent,
     options: &'f ExportOptions<'f>,
     /// The written records, by id, with the number of messages up to them.
@@ -242,10 +255,9 @@ impl<'m> Records<'_, 'm> {
     }
 
     fn write(&mut self, record: &str, id: Option<String>) -> Result<(), Error> {
-        if self.count > 0 {
-            self.file.write_all(self.between.as_bytes())?;
-        }
-        match self.between == "\n" && record.contains('\n') {
+        let separator = if self.count > 0 { &self.between } else { &self.before_first };
+        self.file.write_all(separator.as_bytes())?;
+        match self.is_lines && record.contains('\n') {
             true => self.file.write_all(json::without_space(record).as_bytes())?,
             false => self.file.write_all(record.as_bytes())?,
         }
