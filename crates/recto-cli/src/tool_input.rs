@@ -18,8 +18,10 @@ pub(crate) fn read_tools(text: &str) -> Result<Vec<Tool>, Failure> {
         true => format!("{{\"tools\":{whole}}}"),
         false => whole.get().to_owned(),
     };
-    let info = EnvelopeInfo::of(&envelope, Format::OpenAiChat);
-    let has_others = info.unsupported_fields.iter().any(|field| field == "tools");
+    // The provider is not known, so the tools are stored in Recto's form only.
+    let info = EnvelopeInfo::of(&envelope, Format::Recto);
+    let is_unread = info.unsupported_fields.iter().any(|field| field == "tools");
+    let has_others = is_unread || !info.provider_tools.is_empty();
     match info.tools.is_empty() || has_others {
         true => Err(not_understood(text)),
         false => Ok(info.tools),

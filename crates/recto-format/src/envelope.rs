@@ -1,10 +1,13 @@
 //! The envelope of a transcript: the JSON around the messages, such as tools and model settings.
 
+use std::borrow::Cow;
+
 use recto_core::Tool;
 use serde_json::Value;
 
 use crate::Format;
 use crate::json::{self, Str};
+use crate::render::{RenderedTools, Target};
 
 /// Content of an envelope ([`Step::Envelope`](crate::Step::Envelope)).
 ///
@@ -24,12 +27,15 @@ use crate::json::{self, Str};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EnvelopeInfo {
-    /// The functions that the model could call, in the form of a conversation's tools and of
-    /// [`RenderOptions::tools`](crate::RenderOptions::tools). Of two tools with the same name, the
-    /// first is listed.
+    /// The tools of the request, in the form of a conversation's tools and of
+    /// [`RenderOptions::tools`](crate::RenderOptions::tools). Of two functions with the same name, the
+    /// first is listed. `metadata.source` of a tool holds its bytes in the request, if rendering for the
+    /// same provider would write others.
     pub tools: Vec<Tool>,
-    /// Names of the fields that a conversation cannot hold, in order. Contains `tools` if some tools
-    /// are not functions, such as searches that the provider runs.
+    /// Names of those tools that only the provider of the request can run, such as a web search.
+    pub provider_tools: Vec<String>,
+    /// Names of the fields that a conversation cannot hold, in order. Contains `tools` if some of them
+    /// could not be read.
     pub unsupported_fields: Vec<String>,
     /// Number of lines of a session after its last message.
     pub trailing_lines: usize,
@@ -46,11 +52,13 @@ impl EnvelopeInfo {
         for (key, value) in json::fields(envelope).filter(|(_, value)| *value != "null") {
             let name = key.text();
             let is_kept = match &*name {
-                "tools" | "functions" if json::is_list(value) => info.add_tools(value),
+                "tools" | "functions" if json::is_list(value) => {
+                    info.add_tools(value, format, name == "functions")
+                }
                 // In Bedrock, the tools are in a separate object.
                 "toolConfig" => {
                     let tools = json::get(value, "tools").unwrap_or("[]");
-                    info.add_tools(tools) & (json::fields(value).count() == 1)
+                    info.add_tools(tools, format, false) & (json::fields(value).count() == 1)
                 }
                 _ => format.codec().is_message(&name, value),
             };
@@ -61,30 +69,142 @@ impl EnvelopeInfo {
         info
     }
 
-    /// Adds the functions of a list of tools. Returns whether every tool was added.
-    fn add_tools(&mut self, list: &str) -> bool {
+    /// Adds a list of tools. Returns whether every tool was added.
+    fn add_tools(&mut self, list: &str, format: Format, is_deprecated: bool) -> bool {
         let mut is_all = true;
-        for item in json::items(list) {
+        for (number, item) in json::items(list).enumerate() {
+            let place = Place { format, group: number, key: "", is_deprecated };
             let declared = ["functionDeclarations", "function_declarations"];
-            match declared.iter().find_map(|key| json::get(item, key)) {
+            let declared = declared.iter().find_map(|key| Some((*key, json::get(item, key)?)));
+            match declared {
                 // In Gemini, a tool is a list of functions or a built-in tool.
-                Some(functions) => {
-                    is_all &= json::fields(item).count() == 1;
-                    json::items(functions).for_each(|function| is_all &= self.add_tool(function));
+                Some((key, functions)) => {
+                    let place = Place { key, ..place };
+                    for function in json::items(functions) {
+                        is_all &= self.add_function(function, place);
+                    }
+                    let mut others = String::new();
+                    json::push_other_fields(item, &[key], &mut others);
+                    if let Some(others) = others.strip_prefix(',') {
+                        is_all &= self.add_provider_tool(&format!("{{{others}}}"), place);
+                    }
                 }
-                None => is_all &= self.add_tool(item),
+                None if is_function(item) => is_all &= self.add_function(item, place),
+                None => is_all &= self.add_provider_tool(item, place),
             }
         }
         is_all
     }
 
-    fn add_tool(&mut self, item: &str) -> bool {
-        let Some(tool) = tool_of(item) else { return false };
+    fn add_function(&mut self, item: &str, place: Place) -> bool {
+        let Some(tool) = imported_tool(item, place) else { return false };
         if self.tools.iter().any(|known| known.name() == tool.name()) {
             return false;
         }
         self.tools.push(tool);
         true
+    }
+
+    /// Adds a tool that only its provider can run, with a name that no other tool has.
+    fn add_provider_tool(&mut self, item: &str, place: Place) -> bool {
+        if !json::is_object(item) {
+            return false;
+        }
+        let named =
+            ["name", "server_label", "type"].iter().find_map(|key| json::get_str(item, key));
+        let first_key = || json::fields(item).next().map(|(key, _)| key);
+        let Some(name) = named.or_else(first_key).map(Str::text) else { return false };
+        let is_used = |name: &str| self.tools.iter().any(|known| known.name() == name);
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let names = std::iter::once(name.clone().into_owned()).chain(numbered);
+        let Some(name) = names.into_iter().find(|name| !is_used(name)) else { return false };
+        let mut out = format!(r#"{{"name":{},"description":"""#, json::string(&name));
+        ToolSource { is_provider_tool: true, ..ToolSource::new(item, place) }.write(&mut out);
+        out.push('}');
+        let Ok(tool) = Tool::from_json(&out) else { return false };
+        self.provider_tools.push(name);
+        self.tools.push(tool);
+        true
+    }
+}
+
+/// Where a tool is in a request.
+#[derive(Clone, Copy)]
+struct Place {
+    format: Format,
+    /// Index of the item of the list that contains it.
+    group: usize,
+    /// The field of that item, in Gemini; otherwise empty.
+    key: &'static str,
+    /// True in the field `functions`, which `tools` has replaced.
+    is_deprecated: bool,
+}
+
+/// `metadata.source` of a tool: its bytes in the request from which it was imported.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ToolSource<'a> {
+    /// Name of the format of the request.
+    pub(crate) format: Cow<'a, str>,
+    pub(crate) original: &'a str,
+    /// Index of the item of the request's list that contains the tool.
+    pub(crate) group: usize,
+    /// True if Gemini's field has the name `function_declarations`.
+    pub(crate) is_snake_case: bool,
+    /// True if the field of the request is `functions`.
+    pub(crate) is_deprecated: bool,
+    /// True if only the provider can run the tool.
+    pub(crate) is_provider_tool: bool,
+}
+
+impl<'a> ToolSource<'a> {
+    fn new(original: &'a str, place: Place) -> ToolSource<'a> {
+        ToolSource {
+            format: Cow::Borrowed(place.format.name()),
+            original,
+            group: place.group,
+            is_snake_case: place.key == "function_declarations",
+            is_deprecated: place.is_deprecated,
+            is_provider_tool: false,
+        }
+    }
+
+    /// Reads the source of a tool. `None` if the tool was not imported, or was edited after that.
+    pub(crate) fn of(tool: &'a Tool) -> Option<ToolSource<'a>> {
+        let source = json::get(json::get(tool.json(), "metadata")?, "source")?;
+        let is = |key: &str| json::get(source, key) == Some("true");
+        let read = ToolSource {
+            format: json::get_str(source, "format")?.text(),
+            original: json::get(source, "original")?,
+            group: json::get(source, "group").and_then(|it| it.parse().ok()).unwrap_or(0),
+            is_snake_case: is("snake_case"),
+            is_deprecated: is("deprecated"),
+            is_provider_tool: is("provider_tool"),
+        };
+        let imported = description_of(read.original);
+        let is_unchanged = |imported: String| {
+            let rest = tool.json().strip_prefix(&imported[..imported.len() - 1]);
+            rest.is_some_and(|rest| rest.starts_with(",\"metadata\":"))
+        };
+        (read.is_provider_tool || imported.is_some_and(is_unchanged)).then_some(read)
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(",\"metadata\":{\"source\":{\"format\":");
+        json::push_string(&self.format, out);
+        if self.group > 0 {
+            out.push_str(&format!(",\"group\":{}", self.group));
+        }
+        let flags = [
+            ("snake_case", self.is_snake_case),
+            ("deprecated", self.is_deprecated),
+            ("provider_tool", self.is_provider_tool),
+        ];
+        for (key, _) in flags.iter().filter(|(_, is_set)| *is_set) {
+            out.push_str(&format!(",\"{key}\":true"));
+        }
+        out.push_str(",\"original\":");
+        out.push_str(self.original);
+        out.push_str("}}");
     }
 }
 
@@ -92,15 +212,47 @@ impl EnvelopeInfo {
 const SCHEMAS: [&str; 5] =
     ["input_schema", "inputSchema", "parameters", "parametersJsonSchema", "parameters_json_schema"];
 
-/// Reads the description of a function in any provider's form.
-fn tool_of(item: &str) -> Option<Tool> {
+/// False for a tool that the provider runs.
+fn is_function(item: &str) -> bool {
     let kind = json::get_str(item, "type").map(Str::text);
-    if !matches!(kind.as_deref(), None | Some("function" | "custom")) {
-        return None; // a tool that the provider runs
+    matches!(kind.as_deref(), None | Some("function" | "custom")) && name_of(item).is_some()
+}
+
+/// The object that describes a function.
+fn described(item: &str) -> &str {
+    let described = ["function", "custom", "toolSpec"].iter().find_map(|key| json::get(item, key));
+    described.filter(|it| json::is_object(it)).unwrap_or(item)
+}
+
+fn name_of(item: &str) -> Option<Str<'_>> {
+    json::get_str(described(item), "name").filter(|name| !name.is_empty())
+}
+
+/// Reads a function of a request. It has its bytes if rendering for the same provider would change them.
+fn imported_tool(item: &str, place: Place) -> Option<Tool> {
+    let mut out = description_of(item)?;
+    let tool = Tool::from_json(&out).ok()?;
+    let target = Target::ALL.into_iter().find(|target| target.format() == place.format);
+    let is_same = |target: Target| {
+        let is_placed = target != Target::Gemini || place.group == 0;
+        is_placed
+            && !place.is_deprecated
+            && RenderedTools::of(std::slice::from_ref(&tool), target.dialect())
+                .is_ok_and(|rendered| rendered.list == item)
+    };
+    if target.is_none_or(is_same) {
+        return Some(tool);
     }
-    let described = ["function", "toolSpec"].iter().find_map(|key| json::get(item, key));
-    let described = described.filter(|it| json::is_object(it)).unwrap_or(item);
-    let name = json::get_str(described, "name").filter(|name| !name.is_empty())?;
+    out.pop();
+    ToolSource::new(item, place).write(&mut out);
+    out.push('}');
+    Tool::from_json(&out).ok()
+}
+
+/// The description of a function in Recto's form, from that of any provider.
+fn description_of(item: &str) -> Option<String> {
+    let name = name_of(item)?;
+    let described = described(item);
     let mut out = String::from("{\"name\":");
     json::push_str(name, &mut out);
     out.push_str(",\"description\":");
@@ -111,39 +263,53 @@ fn tool_of(item: &str) -> Option<Tool> {
         let wrapped = json::get(schema, "json").filter(|it| json::is_object(it));
         out.push_str(&with_lowercase_types(wrapped.unwrap_or(schema)));
     }
-    let written = ["type", "name", "description"];
+    let written = ["type", "name", "description", "metadata"];
     json::push_other_fields(described, &[&written[..], &SCHEMAS[..]].concat(), &mut out);
     out.push('}');
-    Tool::from_json(&out).ok()
+    Some(out)
 }
 
-/// A schema with JSON Schema's names of types: `object` for Gemini's `OBJECT`.
+/// Google's names of types, by their numbers in its protocol buffers.
+const TYPES: [&str; 8] =
+    ["TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
+
+/// A schema with JSON Schema's names of types: `object` for Gemini's `OBJECT`, or for its number 6.
 fn with_lowercase_types(schema: &str) -> String {
-    let types = ["OBJECT", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "NULL"];
-    let has_capitals = types.iter().any(|name| schema.contains(&format!("\"{name}\"")));
+    let is_number = |rest: &str| {
+        let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
+        value.is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let has_capitals = TYPES.iter().any(|name| schema.contains(&format!("\"{name}\"")));
+    let has_numbers = schema.split("\"type\"").skip(1).any(is_number);
     match serde_json::from_str::<Value>(schema) {
-        Ok(mut value) if has_capitals => {
-            lower_types(&mut value, &types);
+        Ok(mut value) if has_capitals || has_numbers => {
+            lower_types(&mut value);
             value.to_string()
         }
         _ => schema.to_owned(),
     }
 }
 
-fn lower_types(schema: &mut Value, types: &[&str]) {
+fn lower_types(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             for (key, value) in fields {
                 match (&**key, value) {
                     ("enum" | "default" | "example" | "const", _) => {}
-                    ("type", Value::String(kind)) if types.contains(&&**kind) => {
+                    ("type", Value::String(kind)) if TYPES.contains(&&**kind) => {
                         *kind = kind.to_ascii_lowercase();
                     }
-                    (_, value) => lower_types(value, types),
+                    ("type", kind @ Value::Number(_)) => {
+                        let number = kind.as_u64().and_then(|number| usize::try_from(number).ok());
+                        if let Some(name) = number.and_then(|number| TYPES.get(number)) {
+                            *kind = Value::String(name.to_ascii_lowercase());
+                        }
+                    }
+                    (_, value) => lower_types(value),
                 }
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| lower_types(value, types)),
+        Value::Array(list) => list.iter_mut().for_each(lower_types),
         _ => {}
     }
 }

@@ -98,7 +98,19 @@ pub fn fix<'m>(
             }
             continue;
         }
-        let made = writer.messages(turn)?;
+        // A message that keeps its bytes stays; only results of its calls are added or replaced.
+        let made = match turn.original {
+            Some(_) => {
+                for &at in &turn.from {
+                    len += usize::from(!std::mem::replace(&mut kept[at], true));
+                }
+                Vec::from_iter(writer.results(turn)?)
+            }
+            None => writer.messages(turn)?,
+        };
+        if made.is_empty() {
+            continue;
+        }
         let position = Position(len);
         len += made.len();
         match inserts.last_mut() {
@@ -132,7 +144,7 @@ fn must_change(finding: &Finding) -> bool {
 /// Positions of the messages of a turn, including those of its results.
 fn positions(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
     let mut positions: Vec<usize> = turn.from.clone();
-    positions.extend(turn.calls().filter_map(|call| call.result.from));
+    positions.extend(turn.calls_with_converted_results().filter_map(|call| call.result.from));
     positions.sort_unstable();
     positions.into_iter()
 }
@@ -193,21 +205,28 @@ impl TurnWriter<'_> {
         self.write_source(&turn.blocks, false, &turn.from, &mut out);
         out.push('}');
         let mut made = vec![message(&out)?];
-        if turn.has_calls() {
-            let mut out = String::from("{\"role\":\"tool\",\"content\":");
-            for (number, call) in turn.calls().enumerate() {
-                out.push(if number == 0 { '[' } else { ',' });
-                result(call, &mut out);
-            }
-            out.push(']');
-            let from: Vec<usize> = turn.calls().filter_map(|call| call.result.from).collect();
-            let blocks = turn.calls().flat_map(|call| call.result.content.blocks());
-            let has_items = turn.calls().any(|call| call.result.item.is_some());
-            self.write_source(blocks, has_items, &from, &mut out);
-            out.push('}');
-            made.push(message(&out)?);
-        }
+        made.extend(self.results(turn)?);
         Ok(made)
+    }
+
+    /// A message with the results of the turn's calls that are not messages of their own.
+    fn results(&self, turn: &Turn<'_>) -> Result<Option<Message>, Error> {
+        let calls: Vec<&Call<'_>> = turn.calls_with_converted_results().collect();
+        if calls.is_empty() {
+            return Ok(None);
+        }
+        let mut out = String::from("{\"role\":\"tool\",\"content\":");
+        for (number, call) in calls.iter().enumerate() {
+            out.push(if number == 0 { '[' } else { ',' });
+            result(call, &mut out);
+        }
+        out.push(']');
+        let from: Vec<usize> = calls.iter().filter_map(|call| call.result.from).collect();
+        let blocks = calls.iter().flat_map(|call| call.result.content.blocks());
+        let has_items = calls.iter().any(|call| call.result.item.is_some());
+        self.write_source(blocks, has_items, &from, &mut out);
+        out.push('}');
+        Ok(Some(message(&out)?))
     }
 
     /// Writes `metadata.source` if a block may be sent only to the model that produced it.

@@ -146,11 +146,15 @@ impl<'a> Source<'a> {
 
     /// True if the provider produced the message and, if both models are known, so did the model.
     pub(crate) fn is_made_by(&self, provider: &str, model: Option<&str>) -> bool {
-        let is_model = match (self.model, model) {
+        self.is_model(model) && self.provider.is_some_and(|made_by| made_by.text() == provider)
+    }
+
+    /// True if this model produced the message, or if one of both models is unknown.
+    pub(crate) fn is_model(&self, model: Option<&str>) -> bool {
+        match (self.model, model) {
             (Some(made_by), Some(model)) => is_same_model(&made_by.text(), model),
             _ => true,
-        };
-        is_model && self.provider.is_some_and(|made_by| made_by.text() == provider)
+        }
     }
 
     /// Appends the source as JSON.

@@ -24,8 +24,8 @@ use crate::media::{MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
 use crate::{Format, Media};
 
-/// Prefix of generated ids.
-const GENERATED_ID: &str = "gemini_call_";
+/// Prefix of the ids that import generates for calls without one.
+pub(crate) const GENERATED_ID: &str = "gemini_call_";
 
 pub(crate) struct Gemini;
 

@@ -21,7 +21,7 @@ mod claude_code;
 mod claude_stream;
 mod codex;
 mod copilot;
-mod gemini;
+pub(crate) mod gemini;
 mod gemini_cli;
 mod gemini_responses;
 mod head;

@@ -77,12 +77,17 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if turn.is_unstable {
             body.mark_unstable();
         }
-        if let Some(original) = &turn.original {
-            writer.message(&original.text, body);
-            continue;
-        }
-        writer.switch_to(turn.side, body);
-        for (at, block) in turn.blocks.iter().enumerate() {
+        let blocks = match &turn.original {
+            Some(original) => {
+                writer.message(&original.text, body);
+                &[]
+            }
+            None => {
+                writer.switch_to(turn.side, body);
+                &turn.blocks[..]
+            }
+        };
+        for (at, block) in blocks.iter().enumerate() {
             if number == last && plan.unstable_block.is_some_and(|from| at >= from) {
                 body.mark_unstable();
             }
@@ -100,7 +105,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
                 body.stable.get_or_insert(start + TEXT.len() + 1 + text.len());
             }
         }
-        for call in turn.calls() {
+        for call in turn.calls_with_converted_results() {
             writer.switch_to(Side::User, body);
             writer.start_block(body);
             result(call, body);

@@ -65,12 +65,17 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if turn.is_unstable || turn.from.is_empty() || number >= last && turn.original.is_some() {
             body.mark_unstable();
         }
-        if let Some(original) = &turn.original {
-            writer.message(&original.text, body);
-            continue;
-        }
-        writer.switch_to(turn.side, body);
-        for (at, block) in turn.blocks.iter().enumerate() {
+        let blocks = match &turn.original {
+            Some(original) => {
+                writer.message(&original.text, body);
+                &[]
+            }
+            None => {
+                writer.switch_to(turn.side, body);
+                &turn.blocks[..]
+            }
+        };
+        for (at, block) in blocks.iter().enumerate() {
             writer.start_block(body);
             // White space at its end was omitted. An append brings it back.
             if number == last && turn.side == Side::Assistant && at + 1 == turn.blocks.len() {
@@ -79,7 +84,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
             write_block(block, &mut names, body);
             body.wrote_block(block);
         }
-        for call in turn.calls() {
+        for call in turn.calls_with_converted_results() {
             writer.switch_to(Side::User, body);
             writer.start_block(body);
             result(call, &mut names, body);

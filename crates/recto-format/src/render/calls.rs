@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::exchange::PartPosition;
 use super::plan::{ConvertedParts, Planner, call_as_text, refusal};
-use super::turn::{Block, Call, CallResult, ResultContent, Side};
+use super::turn::{Block, Call, CallReference, CallResult, ResultContent, Side};
 use super::{NO_RESULT, Target, ids, rule};
+use crate::format::gemini;
 use crate::json::{self, Str};
 use crate::parts::Part;
 
@@ -22,12 +23,14 @@ impl<'a> Planner<'a, '_> {
         };
         let result = self.exchanges.result_of(position);
         let with = result.map(|(result, _)| result);
-        let encoded_id = ids::encode(id, &self.dialect.ids);
+        // A call that keeps its bytes keeps its id.
+        let is_kept = self.originals.contains(at);
+        let encoded_id = ids::encode(id, &self.dialect.ids).filter(|_| !is_kept);
         if encoded_id.is_some() {
             let message = format!("the id {:?} is not accepted here", id.text());
             self.report_with(&rule::IDS_FIT, at, with, message);
         }
-        let encoded_name = ids::encode(name, &self.dialect.names);
+        let encoded_name = ids::encode(name, &self.dialect.names).filter(|_| !is_kept);
         if encoded_name.is_some() {
             let message = format!("the name {:?} is not accepted here", name.text());
             self.report(&rule::NAMES_FIT, at, message);
@@ -46,18 +49,42 @@ impl<'a> Planner<'a, '_> {
                     cache_control: None,
                     item: None,
                     from: None,
+                    is_original: false,
                 }
             }
         };
+        let reference = self.reference_to(at, id);
         Block::Call(Box::new(Call {
             id: encoded_id.map_or(Cow::Borrowed(id.escaped()), Cow::Owned),
             name: encoded_name.map_or(Cow::Borrowed(name.escaped()), Cow::Owned),
             input,
             is_custom,
+            reference,
             extra,
             result,
             at,
         }))
+    }
+
+    /// How a result refers to the call with this id in the message at position `at`. Import generates ids
+    /// for calls without one; the provider does not know them.
+    fn reference_to(&self, at: usize, id: Str<'_>) -> CallReference {
+        let id = id.escaped();
+        let original = self.originals.at(at);
+        match self.dialect.target {
+            Target::Gemini if id.starts_with(gemini::GENERATED_ID) => CallReference::Name,
+            Target::OpenAiChat => match original {
+                Some(original) if !original.text.contains(id) => {
+                    let call = json::get(&original.text, "function_call");
+                    match call.is_some_and(json::is_object) {
+                        true => CallReference::Function,
+                        false => CallReference::Name,
+                    }
+                }
+                _ => CallReference::Id,
+            },
+            _ => CallReference::Id,
+        }
     }
 
     /// Converts the input of a call to a form that the provider accepts.
@@ -87,6 +114,7 @@ impl<'a> Planner<'a, '_> {
         converted: &mut ConvertedParts<'a>,
     ) -> CallResult<'a> {
         let (at, number) = result;
+        let is_original = self.originals.contains(at);
         let Part::ToolResult { content, is_error, json, has_more, .. } =
             self.messages[at].parts[number]
         else {
@@ -113,7 +141,7 @@ impl<'a> Planner<'a, '_> {
                         Block::Media { media, .. } => {
                             if (self.dialect.media_in_results)(media) && !errors_are_text {
                                 kept.push(block);
-                            } else {
+                            } else if !is_original {
                                 moved = true;
                                 converted.user_blocks.push(block);
                             }
@@ -149,6 +177,7 @@ impl<'a> Planner<'a, '_> {
             item: self.original_item(at, &self.messages[at].parts[number]),
             cache_control: may_have_mark.then(|| json::get(json, "cache_control")).flatten(),
             from: Some(at),
+            is_original,
         }
     }
 

@@ -217,7 +217,7 @@ impl<'a> Planner<'a, '_> {
                 self.refused_originals.extend([original_before, original].into_iter().flatten());
             }
             // The results of converted calls are a message of the user.
-            let has_results = original.is_none() && turn.has_calls();
+            let has_results = turn.calls_with_converted_results().next().is_some();
             last = Some(if has_results { (Side::User, None) } else { (side, original) });
         }
     }

@@ -4,7 +4,7 @@
 use super::Body;
 use super::alternating::AlternatingWriter;
 use super::plan::Plan;
-use super::turn::{Block, Call, Extra, Side, Turn};
+use super::turn::{Block, Call, CallReference, Extra, Side, Turn};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
@@ -52,17 +52,22 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if turn.is_unstable {
             body.mark_unstable();
         }
-        if let Some(original) = &turn.original {
-            writer.message(&original.text, body);
-            continue;
-        }
-        writer.switch_to(turn.side, body);
-        for block in &turn.blocks {
+        let blocks = match &turn.original {
+            Some(original) => {
+                writer.message(&original.text, body);
+                &[]
+            }
+            None => {
+                writer.switch_to(turn.side, body);
+                &turn.blocks[..]
+            }
+        };
+        for block in blocks {
             writer.start_block(body);
             write_block(block, body);
             body.wrote_block(block);
         }
-        for call in turn.calls() {
+        for call in turn.calls_with_converted_results() {
             writer.switch_to(Side::User, body);
             writer.start_block(body);
             response(call, body);
@@ -94,10 +99,8 @@ fn write_block(block: &Block<'_>, body: &mut Body) {
             return;
         }
         Block::Call(call) => {
-            body.push("{\"functionCall\":{\"id\":");
-            body.quoted(&call.id);
-            body.push(",\"name\":");
-            body.quoted(&call.name);
+            body.push("{\"functionCall\":{");
+            id_and_name(call, body);
             body.push(",\"args\":");
             body.push(&call.input);
             body.push("}");
@@ -105,6 +108,16 @@ fn write_block(block: &Block<'_>, body: &mut Body) {
         }
     }
     body.push("}");
+}
+
+fn id_and_name(call: &Call<'_>, body: &mut Body) {
+    if call.reference == CallReference::Id {
+        body.push("\"id\":");
+        body.quoted(&call.id);
+        body.push(",");
+    }
+    body.push("\"name\":");
+    body.quoted(&call.name);
 }
 
 fn signature(extra: &Extra<'_>, body: &mut Body) {
@@ -191,10 +204,8 @@ fn is_struct(value: &str) -> bool {
 
 /// Writes a result: the object that the tool returned, or an object with its text.
 fn response(call: &Call<'_>, body: &mut Body) {
-    body.push("{\"functionResponse\":{\"id\":");
-    body.quoted(&call.id);
-    body.push(",\"name\":");
-    body.quoted(&call.name);
+    body.push("{\"functionResponse\":{");
+    id_and_name(call, body);
     body.push(",\"response\":");
     let text = call.result.content.joined();
     let plain = text.starts_with('{').then(|| recto_core::json::unescape(&text));

@@ -138,7 +138,8 @@ pub struct RenderOptions<'a> {
     pub fields: &'a [(&'a str, &'a str)],
     /// The tools that the model may call, such as those of the conversation. They are written after
     /// the fields, in the form of the provider. The schema of a tool's input is its `input_schema`,
-    /// `inputSchema` or `parameters`.
+    /// `inputSchema` or `parameters`. A tool that was imported from a request to the same provider is
+    /// written with its original bytes.
     ///
     /// [`Error::InvalidField`] if two tools have the same name, or if a schema does not describe an
     /// object.

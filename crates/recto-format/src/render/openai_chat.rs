@@ -3,7 +3,7 @@
 use super::Body;
 use super::dialect::{audio_format, plain_base64};
 use super::plan::Plan;
-use super::turn::{Block, Call, ResultContent, Side, Turn};
+use super::turn::{Block, Call, CallReference, ResultContent, Side, Turn};
 use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
@@ -26,12 +26,11 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if turn.is_unstable {
             body.mark_unstable();
         }
-        if let Some(original) = &turn.original {
-            body.push(&original.text);
-            continue;
+        match &turn.original {
+            Some(original) => body.push(&original.text),
+            None => message(turn, body),
         }
-        message(turn, body);
-        for call in turn.calls() {
+        for call in turn.calls_with_converted_results() {
             body.push(",");
             result(call, body);
         }
@@ -187,8 +186,12 @@ fn tool_call(call: &Call<'_>, body: &mut Body) {
 }
 
 fn result(call: &Call<'_>, body: &mut Body) {
-    body.push("{\"role\":\"tool\",\"tool_call_id\":");
-    body.quoted(&call.id);
+    body.push(match call.reference {
+        CallReference::Id => "{\"role\":\"tool\",\"tool_call_id\":",
+        CallReference::Name => "{\"role\":\"tool\",\"name\":",
+        CallReference::Function => "{\"role\":\"function\",\"name\":",
+    });
+    body.quoted(if call.reference == CallReference::Id { &call.id } else { &call.name });
     body.push(",\"content\":");
     match &call.result.content {
         ResultContent::String(text) => body.quoted(text),

@@ -81,13 +81,14 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if turn.is_unstable {
             body.mark_unstable();
         }
-        if let Some(original) = &turn.original {
-            next_item(body);
-            body.push(&original.text);
-            continue;
+        match &turn.original {
+            Some(original) => {
+                next_item(body);
+                body.push(&original.text);
+            }
+            None => items(turn, body),
         }
-        items(turn, body);
-        for call in turn.calls() {
+        for call in turn.calls_with_converted_results() {
             next_item(body);
             output(call, body);
         }

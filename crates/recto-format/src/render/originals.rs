@@ -6,6 +6,7 @@
 //! the candidates and removes those that a finding affects; the planner converts the others.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use recto_core::Role;
 
@@ -77,8 +78,18 @@ pub(crate) struct Original<'a> {
     pub(crate) field: Option<Str<'a>>,
     /// Number of messages of the view that it became.
     pub(crate) len: usize,
-    /// True if it was imported from the provider's format.
-    is_imported: bool,
+    origin: Origin,
+}
+
+/// Why a message has the form of the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// It was imported from the provider's format.
+    Imported,
+    /// It has only texts.
+    Plain,
+    /// It has no source, and its calls have ids of the provider.
+    Recognised,
 }
 
 /// The foreign messages of a view that can be written unchanged, by the position of their first message.
@@ -131,18 +142,18 @@ impl<'a> Originals<'a> {
                     let after = source.after.map(Str::escaped);
                     let text = text.filter(|_| after.is_none() || after == reasoning);
                     let field = source.field;
-                    (len, text.map(|text| Original { text, field, len, is_imported: true }))
+                    (len, text.map(|text| Original { text, field, len, origin: Origin::Imported }))
                 }
                 None if is_by_claude(&messages[at]) && codec.is_unchanged(messages[at].json) => {
                     let text = Cow::Borrowed(messages[at].json);
-                    (1, Some(Original { text, field: None, len: 1, is_imported: true }))
+                    (1, Some(Original { text, field: None, len: 1, origin: Origin::Recognised }))
                 }
                 None if messages[at].is_plain()
                     && (has_form_of(&messages[at], dialect.target)
                         || codec.is_unchanged(messages[at].json)) =>
                 {
                     let text = Cow::Borrowed(messages[at].json);
-                    (1, Some(Original { text, field: None, len: 1, is_imported: false }))
+                    (1, Some(Original { text, field: None, len: 1, origin: Origin::Plain }))
                 }
                 None => (1, None),
             };
@@ -188,6 +199,11 @@ impl<'a> Originals<'a> {
         self.starts.get(at)?.as_ref()
     }
 
+    /// The original that contains the message at this position.
+    pub(super) fn at(&self, at: usize) -> Option<&Original<'a>> {
+        self.starting_at(self.group_of.get(at).copied().flatten()?)
+    }
+
     /// True if the message at this position is written with its original bytes.
     pub(super) fn contains(&self, at: usize) -> bool {
         self.group_of.get(at).is_some_and(Option::is_some)
@@ -206,17 +222,21 @@ impl<'a> Originals<'a> {
     ) {
         let Planner { findings, exchanges, turns, options, dialect, .. } = planned;
         for finding in findings {
-            for at in [Some(finding.index), finding.with].into_iter().flatten() {
+            // A call keeps its bytes if its result is moved.
+            let with = finding.with.filter(|_| *finding.rule != rule::RESULTS_FOLLOW_CALLS);
+            for at in [Some(finding.index), with].into_iter().flatten() {
                 let Some(start) = self.group_of.get(at).copied().flatten() else { continue };
-                let is_imported =
-                    self.starts[start].as_ref().is_some_and(|original| original.is_imported);
-                let is_accepted = match is_imported {
-                    false => !ABOUT_TEXTS.contains(finding.rule),
-                    true => {
-                        ACCEPTED.contains(finding.rule)
-                            && !ImportedForm::at(messages, at, dialect.target, options)
-                                .violates(finding.rule)
-                            || rule::KEEPS_MESSAGES.contains(finding.rule)
+                let Some(original) = &self.starts[start] else { continue };
+                let is_beside = rule::KEEPS_MESSAGES.contains(finding.rule)
+                    || *finding.rule == rule::ANSWERED_CALLS;
+                let is_accepted = match original.origin {
+                    Origin::Plain => !ABOUT_TEXTS.contains(finding.rule),
+                    Origin::Recognised => is_beside,
+                    Origin::Imported => {
+                        is_beside
+                            || ACCEPTED.contains(finding.rule)
+                                && !ImportedForm::at(messages, at, dialect.target, options)
+                                    .violates(finding.rule)
                             || is_accepted_here(finding.rule, &messages[at], options)
                             || *finding.rule == rule::RESULTS_HAVE_CALLS
                                 && has_earlier_call(messages, at)
@@ -249,7 +269,7 @@ impl<'a> Originals<'a> {
                 self.remove_unstable(call.at, false);
             }
         }
-        while self.remove_partners(messages, exchanges) {}
+        while self.remove_partners(messages, exchanges, dialect) {}
     }
 
     /// Removes the originals that are not accepted because of the messages around them.
@@ -258,11 +278,12 @@ impl<'a> Originals<'a> {
         messages: &[MessageParts<'a>],
         refused: &[usize],
         exchanges: &Exchanges,
+        dialect: &Dialect,
     ) {
         for &at in refused {
             self.remove_reasoning(messages, at);
         }
-        while self.remove_partners(messages, exchanges) {}
+        while self.remove_partners(messages, exchanges, dialect) {}
     }
 
     /// Removes an item, and the items of the model that the provider accepts only after it.
@@ -279,24 +300,53 @@ impl<'a> Originals<'a> {
         }
     }
 
-    /// A call and its result are both written unchanged, or neither. Returns true if one was removed.
-    fn remove_partners(&mut self, messages: &[MessageParts<'a>], exchanges: &Exchanges) -> bool {
+    /// Removes the results that cannot keep their bytes because of their calls or of the results beside
+    /// them. Returns true if one was removed.
+    fn remove_partners(
+        &mut self,
+        messages: &[MessageParts<'a>],
+        exchanges: &Exchanges,
+        dialect: &Dialect,
+    ) -> bool {
         let mut has_removed = false;
-        for (at, message) in messages.iter().enumerate() {
-            for (number, part) in message.parts.iter().enumerate() {
-                if !matches!(part, Part::ToolResult { .. }) {
-                    continue;
-                }
+        // The messages with a call whose result is converted, and whether that may change.
+        let mut converted = HashMap::new();
+        for (at, number, id) in results(messages) {
+            let Some((call, _)) = exchanges.call_of((at, number)) else { continue };
+            if self.contains(at) && !self.contains(call) && !self.keeps_reference(at, id, dialect) {
+                self.remove_unstable(at, self.may_return(at) || self.may_return(call));
+                has_removed = true;
+            }
+            if !self.contains(at) {
+                *converted.entry(call).or_default() |= self.may_return(at);
+            }
+        }
+        // Where messages alternate, the results of one message are one message.
+        if dialect.requires_alternation && !converted.is_empty() {
+            for (at, number, _) in results(messages) {
                 let Some((call, _)) = exchanges.call_of((at, number)) else { continue };
-                if self.contains(at) != self.contains(call) {
-                    let can_end = self.may_return(at) || self.may_return(call);
-                    self.remove_unstable(at, can_end);
-                    self.remove_unstable(call, can_end);
+                if let Some(&may_return) = converted.get(&call).filter(|_| self.contains(at)) {
+                    self.remove_unstable(at, may_return);
                     has_removed = true;
                 }
             }
         }
         has_removed
+    }
+
+    /// True if the result at position `at` refers to a converted call in the same way as its own bytes.
+    fn keeps_reference(&self, at: usize, id: Str<'_>, dialect: &Dialect) -> bool {
+        let Some(original) = self.at(at) else { return false };
+        let is = |key: &str, value: &str| {
+            json::get_str(&original.text, key).is_some_and(|it| it.is(value))
+        };
+        let has_form = match dialect.target {
+            Target::OpenAiChat => is("role", "tool"),
+            Target::OpenAiResponses => is("type", "function_call_output"),
+            Target::Anthropic | Target::BedrockConverse => true,
+            Target::Gemini => false, // the response also has the name of the call
+        };
+        has_form && dialect.ids.accepts(&id.text()) && original.text.contains(id.escaped())
     }
 
     fn remove_unstable(&mut self, at: usize, may_return: bool) {
@@ -317,6 +367,16 @@ impl<'a> Originals<'a> {
             self.group_of[start..start + original.len].fill(None);
         }
     }
+}
+
+/// The results of the messages: the position of the message, the index of the part, and the id of the call.
+fn results<'a>(messages: &[MessageParts<'a>]) -> impl Iterator<Item = (usize, usize, Str<'a>)> {
+    messages.iter().enumerate().flat_map(|(at, message)| {
+        message.parts.iter().enumerate().filter_map(move |(number, part)| match part {
+            Part::ToolResult { id, .. } => Some((at, number, *id)),
+            _ => None,
+        })
+    })
 }
 
 /// True if the request refers to messages that are stored at the provider.
@@ -403,7 +463,23 @@ fn is_by_claude(message: &MessageParts<'_>) -> bool {
     });
     let is_first = ids.next().is_some_and(|id| id.starts_with("toolu_"));
     let is_assistant = message.source.is_none() && message.role == Role::Assistant;
-    is_assistant && is_first && ids.all(|id| id.starts_with("toolu_"))
+    is_assistant
+        && is_first
+        && ids.all(|id| id.starts_with("toolu_"))
+        && message.parts.iter().all(has_fields_of_claude)
+}
+
+/// True if a part has only the fields of Anthropic's form: Recto's own form of the same part may differ.
+fn has_fields_of_claude(part: &Part<'_>) -> bool {
+    let known: &[&str] = match part {
+        Part::Text { .. } => &["type", "text", "citations", "cache_control"],
+        Part::Thinking { .. } => &["type", "thinking", "signature"],
+        Part::ToolUse { .. } => &["type", "id", "name", "input", "cache_control", "caller"],
+        Part::Media(_) | Part::ToolResult { .. } | Part::Other { .. } => return false,
+    };
+    let json = part.json();
+    // A content that is a string is one text.
+    Str::of(json).is_some() || json::fields(json).all(|(key, _)| known.contains(&key.escaped()))
 }
 
 /// The id of a reasoning item of OpenAI's Responses.

@@ -66,7 +66,7 @@ impl<'a> Plan<'a> {
             }
             let (refused, exchanges) = (refused.clone(), exchanges.clone());
             drop(planner);
-            originals.remove_refused(messages, &refused, &exchanges);
+            originals.remove_refused(messages, &refused, &exchanges, dialect);
         }
     }
 }
@@ -165,7 +165,8 @@ impl<'a> Planner<'a, '_> {
         message: impl Into<String>,
     ) {
         // A message that keeps its bytes is accepted as it is.
-        if self.originals.contains(at) && !rule::KEEPS_MESSAGES.contains(rule) {
+        let is_beside = rule::KEEPS_MESSAGES.contains(rule) || *rule == rule::ANSWERED_CALLS;
+        if self.originals.contains(at) && !is_beside {
             return;
         }
         debug_assert!(rule.targets.contains(&self.dialect.target), "{}", rule.name);
@@ -232,12 +233,27 @@ impl<'a> Planner<'a, '_> {
                 _ => side,
             };
             for (number, part) in self.messages[at].parts.iter().enumerate() {
+                let before = converted.user_blocks.len();
                 self.convert_part(side, (at, number), part, &mut converted);
+                // The bytes contain all parts of the message, but not the results of its calls.
+                if !matches!(part, Part::ToolUse { .. }) || side != Side::Assistant {
+                    converted.user_blocks.truncate(before);
+                }
             }
         }
         self.has_dialogue |= side != Side::System;
-        let (blocks, original) = (converted.blocks, Some(original));
-        self.turns.push(Turn { side, blocks, name: None, from, original, is_unstable: false });
+        let ConvertedParts { blocks, user_blocks } = converted;
+        let (last, original) = (at + original.len - 1, Some(original));
+        // An append can add or change the result of an open call.
+        let is_open = |block: &Block<'_>| match block {
+            Block::Call(call) => {
+                call.result.from.is_none_or(|from| self.originals.may_return(from))
+            }
+            _ => false,
+        };
+        let is_unstable = blocks.iter().any(is_open);
+        self.turns.push(Turn { side, blocks, name: None, from, original, is_unstable });
+        self.add_turn(Side::User, user_blocks, None, last);
     }
 
     fn add_turn(
@@ -566,9 +582,13 @@ impl<'a> Planner<'a, '_> {
     /// True if the target's provider produced the message and, if both models are known, so did the
     /// model of the request.
     pub(super) fn is_from_target(&self, at: usize) -> bool {
-        let source = &self.messages[at].source;
         let (provider, model) = (self.dialect.provider, self.options.model);
-        source.as_ref().is_some_and(|source| source.is_made_by(provider, model))
+        let format = self.dialect.target.format().name();
+        self.messages[at].source.is_some_and(|source| {
+            // A request names no producer of its messages; it was sent to this provider.
+            let is_of_request = source.provider.is_none() && source.is_from(format);
+            source.is_made_by(provider, model) || is_of_request && source.is_model(model)
+        })
     }
 
     /// True if the model rejects thinking of a message because earlier messages were edited.
@@ -708,6 +728,10 @@ impl<'a> Planner<'a, '_> {
         for call in kept.flat_map(Turn::calls) {
             ids.reserve(call.id.clone());
         }
+        let has_kept_result = |call: &&Call<'a>| call.result.is_original;
+        for call in self.turns.iter().flat_map(Turn::calls).filter(has_kept_result) {
+            ids.reserve(call.id.clone());
+        }
         // At Anthropic, a later turn may use an id again.
         let may_reuse = self.dialect.target == Target::Anthropic;
         let converted = self.turns.iter_mut().filter(|turn| turn.original.is_none());
@@ -721,6 +745,9 @@ impl<'a> Planner<'a, '_> {
                 (turn, ids) = (Some(number), Ids::default());
             }
             let Block::Call(call) = block else { continue };
+            if call.result.is_original {
+                continue;
+            }
             let (id, is_other) = ids.assign(call.id.clone(), rules);
             if is_other {
                 findings.push(Finding {

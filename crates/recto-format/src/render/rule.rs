@@ -428,6 +428,13 @@ rules! {
             ErrorText "2026-11-18" "Anthropic: input_schema does not support oneOf, allOf, or anyOf at the top level",
             ErrorText "2026-11-18" "OpenAI: schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level",
         ]
+    TOOLS_OF_THE_PROVIDER "tools_of_the_provider" ALL Warning
+        "a tool, or a field of its description, that only one provider understands is sent only to that provider"
+        "tools that other providers run, and fields of other providers, are omitted"
+        "all models; a tool that was imported from a request to the provider keeps its bytes"
+        [
+            Recorded "2026-11-18" "accepted requests have tools such as `web_search_20250305` (Anthropic), `web_search` (Responses) and `googleSearch` (Gemini), each only at its own provider",
+        ]
     CITATIONS_AGREE "citations_agree" ANTHROPIC Error
         "citations are enabled for all documents or for none"
         "all documents get the setting of the first one"

@@ -15,6 +15,7 @@ use super::rule::{self, Rule};
 use super::schema::{self, Change};
 use super::{RenderOptions, Target, ids};
 use crate::Error;
+use crate::envelope::ToolSource;
 use crate::json::{self, Str};
 
 /// Names of the field that holds the schema of a tool's input.
@@ -49,28 +50,60 @@ pub struct ToolFinding {
 pub(crate) struct RenderedTools {
     json: Option<String>,
     field: &'static str,
+    /// The descriptions, without the JSON around them.
+    pub(crate) list: String,
     pub(crate) renamed: Vec<RenamedTool>,
     pub(crate) findings: Vec<ToolFinding>,
 }
 
 impl RenderedTools {
+    /// Writes the tools. A tool that was imported from a request to the same provider keeps its bytes.
     pub(crate) fn of(tools: &[Tool], dialect: &Dialect) -> Result<RenderedTools, Error> {
-        if tools.is_empty() {
-            return Ok(RenderedTools::default());
-        }
+        let target = dialect.target;
         let refused = |reason: String| Error::InvalidField {
-            target: dialect.target.name(),
-            field: tools_field(dialect.target).into(),
+            target: target.name(),
+            field: tools_field(target).into(),
             reason,
         };
-        let (mut renamed, mut names, mut marks) =
-            (Vec::new(), HashSet::new(), CacheMarks::default());
-        let (mut list, mut findings) = (String::new(), Vec::new());
-        for tool in tools {
+        let mut rendered = RenderedTools { field: tools_field(target), ..Default::default() };
+        let (mut names, mut marks) = (HashSet::new(), CacheMarks::default());
+        let sources: Vec<_> = tools.iter().map(ToolSource::of).collect();
+        let is_own = |source: &ToolSource<'_>| source.format == target.format().name();
+        let is_deprecated = |source: &Option<ToolSource<'_>>| {
+            source.as_ref().is_some_and(|source| is_own(source) && source.is_deprecated)
+        };
+        let all_deprecated = !tools.is_empty() && sources.iter().all(is_deprecated);
+        let mut list = ToolList { is_grouped: target == Target::Gemini, ..Default::default() };
+        for (tool, source) in tools.iter().zip(&sources) {
+            let own = source.as_ref().filter(|source| is_own(source));
+            let own = own.filter(|source| {
+                source.is_deprecated == all_deprecated
+                    && json::lone_surrogates(source.original).is_empty()
+                    && mark_of(source.original, target).is_none_or(|mark| marks.accepts(mark))
+            });
+            let is_provider_tool = source.as_ref().is_some_and(|source| source.is_provider_tool);
+            if !is_provider_tool {
+                rendered.report_lost_fields(
+                    tool,
+                    source.as_ref().filter(|_| own.is_none()),
+                    target,
+                );
+            } else if own.is_none() {
+                let message = "only another provider can run it";
+                rendered.report(&rule::TOOLS_OF_THE_PROVIDER, tool, message);
+                continue;
+            }
+            if let Some(source) = own {
+                if !is_provider_tool && !names.insert(Cow::Borrowed(tool.name())) {
+                    return Err(refused(format!("two tools have the name {:?}", tool.name())));
+                }
+                list.add_original(source);
+                continue;
+            }
             let described = ToolDescription::of(tool, dialect).map_err(refused)?;
             if described.name != tool.name() {
                 let rendered_name = described.name.clone().into_owned();
-                renamed.push(RenamedTool { name: tool.name().to_owned(), rendered_name });
+                rendered.renamed.push(RenamedTool { name: tool.name().to_owned(), rendered_name });
             }
             if !names.insert(described.name.clone()) {
                 return Err(refused(format!("two tools have the name {:?}", tool.name())));
@@ -84,27 +117,118 @@ impl RenderedTools {
                     "its schema has alternatives at its top level; the merged schema allows more inputs",
                 ),
             };
-            findings.extend(message.map(|message| ToolFinding {
-                rule: &rule::SCHEMAS_WITHOUT_CHOICE,
-                tool: tool.name().to_owned(),
-                message: message.to_owned(),
-            }));
-            list.push_str(if list.is_empty() { "" } else { "," });
-            described.write(dialect.target, &mut marks, &mut list);
+            if let Some(message) = message {
+                rendered.report(&rule::SCHEMAS_WITHOUT_CHOICE, tool, message);
+            }
+            let mut text = String::new();
+            described.write(target, &mut marks, &mut text);
+            list.add_function(&text, None);
         }
-        let json = match dialect.target {
-            Target::Gemini => format!(r#"[{{"functionDeclarations":[{list}]}}]"#),
-            Target::BedrockConverse => format!(r#"{{"tools":[{list}]}}"#),
-            _ => format!("[{list}]"),
+        rendered.list = list.finish();
+        if !rendered.list.is_empty() {
+            rendered.json = Some(match target {
+                Target::BedrockConverse => format!(r#"{{"tools":[{}]}}"#, rendered.list),
+                _ => format!("[{}]", rendered.list),
+            });
+        }
+        if all_deprecated {
+            rendered.field = "functions";
+        }
+        Ok(rendered)
+    }
+
+    fn report(&mut self, rule: &'static Rule, tool: &Tool, message: impl Into<String>) {
+        let (tool, message) = (tool.name().to_owned(), message.into());
+        self.findings.push(ToolFinding { rule, tool, message });
+    }
+
+    /// Reports the fields of an imported tool that its description for another provider has not.
+    fn report_lost_fields(&mut self, tool: &Tool, source: Option<&ToolSource<'_>>, target: Target) {
+        let is_openai = matches!(target, Target::OpenAiChat | Target::OpenAiResponses);
+        let is_kept = |key: &str| {
+            ["name", "description", "metadata"].contains(&key)
+                || SCHEMAS.contains(&key)
+                || key == "cache_control" && target == Target::Anthropic
+                || key == "strict" && is_openai
         };
-        let field = tools_field(dialect.target);
-        Ok(RenderedTools { json: Some(json), field, renamed, findings })
+        if source.is_none() {
+            return;
+        }
+        let fields =
+            json::fields(tool.json()).filter(|(_, value)| !matches!(*value, "null" | "false"));
+        let lost: Vec<_> = fields.map(|(key, _)| key.text()).filter(|key| !is_kept(key)).collect();
+        if !lost.is_empty() {
+            let message = format!("it has fields of another provider: {}", lost.join(", "));
+            self.report(&rule::TOOLS_OF_THE_PROVIDER, tool, message);
+        }
     }
 
     /// The fields of the request, followed by the tools.
     pub(crate) fn fields<'a>(&'a self, options: &RenderOptions<'a>) -> Vec<(&'a str, &'a str)> {
         let tools = self.json.as_deref().map(|json| (self.field, json));
         options.fields.iter().copied().chain(tools).collect()
+    }
+}
+
+/// The cache mark of a description, which counts at Anthropic.
+fn mark_of(original: &str, target: Target) -> Option<&str> {
+    json::get(original, "cache_control").filter(|_| target == Target::Anthropic)
+}
+
+/// A list of descriptions, while it is written.
+#[derive(Default)]
+struct ToolList {
+    out: String,
+    /// True in Gemini, where an item is a list of functions.
+    is_grouped: bool,
+    /// The item that is open, if its place in the imported request is known.
+    open: Option<Option<usize>>,
+}
+
+impl ToolList {
+    fn add_original(&mut self, source: &ToolSource<'_>) {
+        match source.is_provider_tool {
+            true => {
+                self.close();
+                self.separate();
+                self.out.push_str(source.original);
+            }
+            false => self.add_function(source.original, Some(source)),
+        }
+    }
+
+    /// Adds a function; in Gemini to the open item, unless its source names another.
+    fn add_function(&mut self, text: &str, source: Option<&ToolSource<'_>>) {
+        let group = source.map(|source| source.group);
+        if self.is_grouped && self.open.is_none_or(|open| group.is_some() && open != group) {
+            self.close();
+            self.separate();
+            self.out.push_str(match source.is_some_and(|source| source.is_snake_case) {
+                true => r#"{"function_declarations":["#,
+                false => r#"{"functionDeclarations":["#,
+            });
+            self.open = Some(group);
+        } else {
+            self.separate();
+        }
+        self.out.push_str(text);
+    }
+
+    fn separate(&mut self) {
+        if !self.out.is_empty() {
+            self.out.push(',');
+        }
+    }
+
+    fn close(&mut self) {
+        if self.open.take().is_some() {
+            self.out.push_str("]}");
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.close();
+        self.out
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) name: Option<Str<'a>>,
     /// Positions of its messages in the view. Empty for a placeholder.
     pub(crate) from: Vec<usize>,
-    /// The bytes that are written instead of the blocks and the results of the calls.
+    /// The bytes that are written instead of the blocks.
     pub(crate) original: Option<Original<'a>>,
     /// True if an append can change the first byte of the turn.
     pub(crate) is_unstable: bool,
@@ -60,6 +60,12 @@ impl<'a> Turn<'a> {
 
     pub(crate) fn has_calls(&self) -> bool {
         self.calls().next().is_some()
+    }
+
+    /// The calls whose results are written directly after the turn. The others are in messages that keep
+    /// their bytes.
+    pub(crate) fn calls_with_converted_results(&self) -> impl Iterator<Item = &Call<'a>> {
+        self.calls().filter(|call| !call.result.is_original)
     }
 }
 
@@ -149,10 +155,21 @@ pub(crate) struct Call<'a> {
     pub(crate) name: Cow<'a, str>,
     pub(crate) input: Cow<'a, str>,
     pub(crate) is_custom: bool,
+    pub(crate) reference: CallReference,
     pub(crate) extra: Extra<'a>,
     pub(crate) result: CallResult<'a>,
     /// Position of its message in the view.
     pub(crate) at: usize,
+}
+
+/// How a result refers to its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallReference {
+    Id,
+    /// By the name of the tool, because the provider's form of the call has no id.
+    Name,
+    /// By the name, in a message of role `function`: the deprecated form of chat completions.
+    Function,
 }
 
 /// The result of a tool call.
@@ -165,6 +182,8 @@ pub(crate) struct CallResult<'a> {
     pub(crate) item: Option<&'a str>,
     /// Position of its message in the view; `None` for a placeholder.
     pub(crate) from: Option<usize>,
+    /// True if the message of the result keeps its bytes: it is a turn of its own.
+    pub(crate) is_original: bool,
 }
 
 /// The content of a result.

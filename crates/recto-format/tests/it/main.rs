@@ -10,6 +10,7 @@ mod files;
 mod foreign_lists;
 mod frameworks;
 mod hostile;
+mod kept_calls;
 mod lists;
 mod nested;
 mod openai_chat;

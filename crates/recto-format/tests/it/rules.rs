@@ -50,6 +50,7 @@ fn every_rule_has_a_source_and_a_date() {
 
 /// Rules whose tests are elsewhere in this folder, by name.
 const TESTED_ELSEWHERE: &[&str] = &[
+    "tools_of_the_provider",
     "alternation",
     "calls_have_tools",
     "citations_agree",

@@ -212,7 +212,7 @@ fn tools_of_a_request_are_read_as_those_of_a_conversation() {
             format!(
                 r#"{{"instructions":"Be brief.","input":[{message}],"tools":[{{"type":"function","name":"w","description":"d","parameters":{schema}}},{{"type":"web_search"}}]}}"#
             ),
-            vec!["tools"],
+            vec![],
         ),
         (
             Format::Anthropic,
@@ -233,7 +233,10 @@ fn tools_of_a_request_are_read_as_those_of_a_conversation() {
         let replay = crate::files::imported(&file, format);
         let info = EnvelopeInfo::of(replay.conversations[0].envelope.as_deref().unwrap(), format);
         assert_eq!(info.unsupported_fields, others, "{format}");
-        let [tool] = &info.tools[..] else { panic!("{format}: {:?}", info.tools) };
+        let is_search = format == Format::OpenAiResponses;
+        assert_eq!(info.provider_tools, if is_search { vec!["web_search"] } else { vec![] });
+        assert_eq!(info.tools.len(), 1 + info.provider_tools.len(), "{format}");
+        let tool = &info.tools[0];
         assert_eq!((tool.name(), tool.description()), ("w", "d"));
         let read: Value = serde_json::from_str(tool.json()).unwrap();
         assert_eq!(read["input_schema"], serde_json::from_str::<Value>(schema).unwrap());
@@ -280,4 +283,112 @@ fn alternatives_at_the_top_of_a_schema_are_merged_where_they_are_rejected() {
             assert_eq!((&written["properties"], &written["required"]), (&both, &required));
         }
     }
+}
+
+/// Requests with tools whose fields Recto does not know, or that the provider runs.
+fn requests_with_tools() -> Vec<(Format, Target, Value)> {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    vec![
+        (
+            Format::Anthropic,
+            Target::Anthropic,
+            json!([
+                {"type": "custom", "name": "f", "description": "", "input_schema": schema,
+                    "strict": true, "defer_loading": true, "input_examples": [{}],
+                    "allowed_callers": ["direct"], "cache_control": {"type": "ephemeral"}},
+                {"type": "web_search_20250305", "name": "web_search", "max_uses": 1},
+                {"name": "g", "input_schema": {"type": "object"}},
+            ]),
+        ),
+        (
+            Format::OpenAiChat,
+            Target::OpenAiChat,
+            json!([
+                {"type": "function", "function": {"name": "f", "parameters": schema, "strict": false}},
+                {"type": "custom", "custom": {"name": "sql", "format": {"type": "text"}}},
+            ]),
+        ),
+        (
+            Format::OpenAiResponses,
+            Target::OpenAiResponses,
+            json!([
+                {"type": "function", "name": "f", "parameters": schema},
+                {"type": "custom", "name": "sql", "description": "d",
+                    "format": {"type": "grammar", "syntax": "lark", "definition": "start: \"a\""}},
+                {"type": "namespace", "name": "crm", "tools": []},
+                {"type": "mcp", "server_label": "a", "server_url": "https://a"},
+                {"type": "mcp", "server_label": "a", "server_url": "https://b"},
+            ]),
+        ),
+        (
+            Format::Gemini,
+            Target::Gemini,
+            json!([
+                {"functionDeclarations": [
+                    {"name": "f", "parameters": {"type": "OBJECT", "properties": {"a": {"type": 1}}},
+                        "behavior": "NON_BLOCKING"},
+                    {"name": "g", "description": "d"},
+                ]},
+                {"googleSearch": {}},
+                {"function_declarations": [{"name": "h", "parameters": {"type": 6}}]},
+            ]),
+        ),
+        (
+            Format::BedrockConverse,
+            Target::BedrockConverse,
+            json!([
+                {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}, "strict": true}},
+                {"cachePoint": {"type": "default"}},
+            ]),
+        ),
+    ]
+}
+
+fn tools_of_request(format: Format, tools: &Value) -> Vec<Tool> {
+    let key = if format == Format::BedrockConverse { "toolConfig" } else { "tools" };
+    let tools = if key == "tools" { tools.clone() } else { json!({ "tools": tools }) };
+    let info = EnvelopeInfo::of(&json!({ key: tools }).to_string(), format);
+    assert_eq!(info.unsupported_fields, Vec::<String>::new(), "{format}");
+    info.tools
+}
+
+#[test]
+fn tools_of_a_request_are_unchanged_for_the_same_provider() {
+    for (format, target, tools) in requests_with_tools() {
+        let imported = tools_of_request(format, &tools);
+        let rendered = rendered(&imported, target).unwrap();
+        let body: Value = serde_json::from_str(&rendered.body).unwrap();
+        assert_eq!(*tools_of(&body, target), tools, "{format}");
+        assert_eq!(rendered.tool_findings, [], "{format}");
+    }
+    let functions = json!([{"name": "f", "parameters": {"type": "object", "properties": {}}}]);
+    let envelope = json!({ "functions": functions }).to_string();
+    let info = EnvelopeInfo::of(&envelope, Format::OpenAiChat);
+    let rendered = rendered(&info.tools, Target::OpenAiChat).unwrap();
+    let body: Value = serde_json::from_str(&rendered.body).unwrap();
+    assert_eq!((&body["functions"], &body["tools"]), (&functions, &Value::Null));
+}
+
+#[test]
+fn another_provider_receives_the_functions_and_the_rest_is_reported() {
+    for (format, own, tools) in requests_with_tools() {
+        let imported = tools_of_request(format, &tools);
+        for target in Target::ALL.into_iter().filter(|target| *target != own) {
+            let rendered = rendered(&imported, target).unwrap();
+            let body: Value = serde_json::from_str(&rendered.body).unwrap();
+            assert_accepted(&body, target);
+            let is_lost = |it: &recto_format::ToolFinding| it.rule.name == "tools_of_the_provider";
+            assert!(rendered.tool_findings.iter().any(is_lost), "{format} for {target}");
+        }
+    }
+}
+
+#[test]
+fn an_edited_tool_is_written_as_it_is_now() {
+    let (format, target, tools) = requests_with_tools().remove(0);
+    let imported = tools_of_request(format, &tools);
+    let edited = imported[0].json().replacen("\"description\":\"\"", "\"description\":\"new\"", 1);
+    let edited = [Tool::from_json(&edited).unwrap()];
+    let body: Value = serde_json::from_str(&rendered(&edited, target).unwrap().body).unwrap();
+    assert_eq!(tools_of(&body, target)[0]["description"], "new");
 }
