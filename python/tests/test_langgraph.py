@@ -291,10 +291,12 @@ def test_a_thread_that_changes_to_a_delta_channel(kind, mode):
         return found
 
     store = Store.open("memory:")
-    saver = RectoSaver(InMemorySaver(), store) if kind == "wrapper" else RectoCheckpointer(store)
-    expected = texts(InMemorySaver())
-    assert len(expected[-1]) == 8
-    assert texts(saver) == expected
+    if kind == "wrapper":
+        # InMemorySaver of langgraph-checkpoint 4.1.0 loses the first new message.
+        assert texts(RectoSaver(InMemorySaver(), store)) == texts(InMemorySaver())
+    else:
+        whole = ["u", "a1", "u", "a3", "u", "a5", "u", "a7"]
+        assert texts(RectoCheckpointer(store)) == [whole[:end] for end in (2, 4, 6, 8)]
 
 
 def test_wrong_arguments():
