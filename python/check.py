@@ -1,7 +1,9 @@
-"""Builds the package and runs all of its checks: ``python3 check.py TARGET``.
+"""Builds the package and runs all of its checks: ``python3 check.py TARGET [--lowest]``.
 
 TARGET is the target directory of Cargo. The virtual environment is in ``TARGET/python/venv``; its
-packages are installed again when ``requirements-dev.txt`` changes. ``cargo xtask test`` runs this.
+packages are installed again when ``requirements-dev.txt`` changes. ``cargo xtask test`` runs this. With
+``--lowest``, only the tests run, with the lowest supported versions of the frameworks
+(``requirements-lowest.txt``), in ``TARGET/python/venv-lowest``.
 """
 
 from __future__ import annotations
@@ -25,11 +27,16 @@ def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[
     )  # type: ignore[call-overload]
 
 
-def environment(target: Path) -> Path:
-    """The interpreter of the virtual environment, with the packages of ``requirements-dev.txt``."""
-    home = target / "python" / "venv"
-    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    requirements = HERE / "requirements-dev.txt"
+def interpreter(home: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def environment(target: Path, *, lowest: bool = False) -> Path:
+    """The interpreter of the virtual environment, with the packages of its requirements file."""
+    home = target / "python" / ("venv-lowest" if lowest else "venv")
+    python = interpreter(home)
+    requirements = HERE / ("requirements-lowest.txt" if lowest else "requirements-dev.txt")
     stamp = home / "requirements.sha256"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != wanted:
@@ -37,7 +44,7 @@ def environment(target: Path) -> Path:
             venv.create(home, with_pip=True, symlinks=os.name != "nt")
         command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"]
         if run(*command, requirements).returncode:
-            sys.exit("the packages of requirements-dev.txt cannot be installed")
+            sys.exit(f"the packages of {requirements.name} cannot be installed")
         stamp.write_text(wanted)
     return python
 
@@ -48,6 +55,18 @@ def install(python: Path, variables: dict[str, str]) -> bool:
     It is built together with the tests of the workspace. Otherwise cargo would compile its dependencies
     once more, with other features.
     """
+    find = (
+        "import sysconfig as s; "
+        "print(s.get_path('purelib'), s.get_config_var('Py_GIL_DISABLED') or 0, "
+        "s.get_config_var('EXT_SUFFIX'), sep='\\n')"
+    )
+    found = run(python, "-c", find, stdout=subprocess.PIPE).stdout.splitlines()
+    packages, is_free_threaded, suffix = found[0], found[1] == "1", found[2]
+    if is_free_threaded:
+        # There is no stable ABI without the GIL: the module is built for this interpreter.
+        variables = {**variables, "PYO3_PYTHON": str(python)}
+    elif os.name != "nt":
+        suffix = ".abi3.so"
     options = ["--workspace", "--all-features", "--lib", "--tests", "--message-format", "json"]
     built = run("cargo", "build", "--quiet", *options, env=variables, stdout=subprocess.PIPE)
     if built.returncode:
@@ -55,9 +74,7 @@ def install(python: Path, variables: dict[str, str]) -> bool:
     messages = (json.loads(line) for line in built.stdout.splitlines())
     artifacts = [message for message in messages if message["reason"] == "compiler-artifact"]
     library = next(it["filenames"][0] for it in artifacts if it["target"]["name"] == "_recto")
-    shutil.copyfile(library, HERE / "recto" / "_recto.abi3.so")
-    find = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    packages = run(python, "-c", find, stdout=subprocess.PIPE).stdout.strip()
+    shutil.copyfile(library, HERE / "recto" / f"_recto{suffix}")
     (Path(packages) / "recto-context.pth").write_text(f"{HERE}\n")
     return True
 
@@ -83,9 +100,22 @@ def unpack_wheel(python: Path, wheel: Path, target: Path) -> Path:
     return packed
 
 
+def counted(output: str) -> dict[str, int]:
+    """The numbers of the last line of pytest: ``passed``, ``failed``, ``skipped`` and ``error``."""
+    found = re.findall(r"(\d+) (passed|failed|skipped|error)", output)
+    return {word: int(number) for number, word in found}
+
+
+def summary(passed: int, failed: int, skipped: int) -> str:
+    """The line that ``cargo test`` prints, for the summary of ``cargo xtask test``."""
+    state = "FAILED" if failed else "ok"
+    return f"test result: {state}. {passed} passed; {failed} failed; {skipped} ignored; 0 measured"
+
+
 def main() -> int:
     target = Path(sys.argv[1]).resolve()
-    python = environment(target)
+    lowest = "--lowest" in sys.argv[2:]
+    python = environment(target, lowest=lowest)
     variables = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     variables["VIRTUAL_ENV"] = str(python.parents[1])
     variables["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
@@ -97,9 +127,12 @@ def main() -> int:
         ["ruff", "format", "--check", "--quiet", "."],
         ["ruff", "check", "--quiet", "."],
         [str(python), "make_async.py", "--check"],
+        [str(python), "make_reference.py", "--check"],
         [str(python), "-m", "mypy.stubtest", "recto._recto"],
         ["pyright", "--pythonpath", str(python)],
     ]
+    if lowest:
+        checks.clear()
     failed = 0
     for check in checks:
         done = run(*check, env=variables, capture_output=True)
@@ -110,17 +143,11 @@ def main() -> int:
         python, "-m", "pytest", "-q", "-p", "no:cacheprovider", env=variables, capture_output=True
     )
     print(tests.stdout + tests.stderr)
-    count = {
-        word: int(number)
-        for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", tests.stdout)
-    }
+    count = counted(tests.stdout)
     failed += count.get("failed", 0) + count.get("error", 0)
     if tests.returncode and not failed:
         failed = 1
-    # The line that `cargo test` prints, for the summary of `cargo xtask test`.
-    passed, skipped = count.get("passed", 0) + len(checks), count.get("skipped", 0)
-    state = "FAILED" if failed else "ok"
-    print(f"test result: {state}. {passed} passed; {failed} failed; {skipped} ignored; 0 measured")
+    print(summary(count.get("passed", 0) + len(checks), failed, count.get("skipped", 0)))
     return 1 if failed else 0
 
 

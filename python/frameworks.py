@@ -1,8 +1,14 @@
-"""Runs the frameworks' own test suites with the adapters: ``python3 frameworks.py TARGET``.
+"""Runs the slow tests of the package: ``python3 frameworks.py TARGET [PART…]``.
 
-It needs the environment that ``check.py`` has made, and downloads the source packages of the frameworks.
-LangGraph's tests run with RectoSaver around its SQLite saver, and the session tests of the Agents SDK with
-RectoSession. The tests are not part of this repository.
+TARGET is the target directory of Cargo. ``check.py`` must have run before. The parts are:
+
+- ``agents``: the session tests of the OpenAI Agents SDK, with RectoSession;
+- ``langgraph``: LangGraph's own tests, with RectoSaver around its SQLite saver;
+- ``lowest``: the tests of this package with the lowest supported versions of the frameworks;
+- ``packed``: the wheel as it is published, in empty environments of several versions of Python, and
+  ``pip install ./python``.
+
+The tests of the frameworks are downloaded; they are not part of this repository.
 """
 
 from __future__ import annotations
@@ -12,9 +18,14 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import urllib.request
 from pathlib import Path
 
+import check
+
+PARTS = ("agents", "langgraph", "lowest", "packed")
+MAX_WHEEL_BYTES = 8_000_000
 PACKAGES = [
     "https://files.pythonhosted.org/packages/a5/36/537006bc2a22f3aa232ce0907f52a333f831a6a2f525894ff43747a7abee/openai_agents-0.24.0.tar.gz",
     "https://files.pythonhosted.org/packages/41/77/892e53207bfadd4b114d274737735444d06216ec9a88dfc4def9bd888254/langgraph-1.2.20.tar.gz",
@@ -97,10 +108,50 @@ def _checkpointer_sqlite():
 """
 
 
+USES_THE_PACKAGE = """
+import pathlib, sys
+import recto
+
+assert pathlib.Path(recto.__file__).is_relative_to(sys.prefix), recto.__file__
+for turn in range(2):
+    with recto.Store.open("sqlite:recto.db") as store:
+        conversation = store.conversation("talk", create=True)
+        conversation.append({"role": "user", "content": f"turn {turn}"})
+        assert conversation.version() == turn + 1
+        assert store.verify()["sound"]
+messages = [{"role": "user", "content": f"message {at}"} for at in range(50)]
+assert len(recto.fit(messages, 30).messages) == 5, recto.fit(messages, 30)
+assert recto.count_tokens("hello world") == 2
+print(sys.version.split()[0])
+"""
+
+
 def main() -> int:
-    target = Path(sys.argv[1]).resolve() / "python"
-    python = target / "venv/bin/python"
-    folder = target / "frameworks"
+    target = Path(sys.argv[1]).resolve()
+    chosen = sys.argv[2:] or list(PARTS)
+    unknown = [part for part in chosen if part not in PARTS]
+    if unknown:
+        sys.exit(f"there is no part {unknown[0]}; use {', '.join(PARTS)}")
+    passed = failed = 0
+    for part in chosen:
+        if part == "lowest":
+            counts = lowest(target)
+        elif part == "packed":
+            counts = packed(target)
+        else:
+            counts = suite(target, part)
+        passed, failed = passed + counts[0], failed + counts[1]
+    print(check.summary(passed, failed, 0))
+    return 1 if failed else 0
+
+
+# The frameworks' own suites
+
+
+def suite(target: Path, part: str) -> tuple[int, int]:
+    """Runs the suite of a framework. Returns the numbers of passed and failed tests."""
+    python = check.environment(target)
+    folder = target / "python/frameworks"
     folder.mkdir(parents=True, exist_ok=True)
     # Beside the environment, so that the package's own tests run without their plugins.
     packages = folder / "packages"
@@ -115,33 +166,82 @@ def main() -> int:
             archive.extractall(folder, filter="data")
     variables = {**os.environ, "NO_DOCKER": "true", "LANGSMITH_TRACING": "false"}
     variables["PYTHONPATH"] = str(packages)
-
-    agents = folder / "openai_agents-0.24.0"
-    (agents / "tests/test_recto_session.py").write_text(SWAPPED_SESSION)
-    langgraph = folder / "langgraph-1.2.20"
-    fixtures = langgraph / "tests/conftest_checkpointer.py"
-    fixtures.write_text(fixtures.read_text() + SWAPPED_SAVER)
-    chosen = sys.argv[2:] or ["agents", "langgraph"]
-    failed = 0
-    if "agents" in chosen:
-        failed += suite(python, agents, variables, ["tests/test_recto_session.py"])
-    if "langgraph" in chosen:
+    if part == "agents":
+        tests = folder / "openai_agents-0.24.0"
+        (tests / "tests/test_recto_session.py").write_text(SWAPPED_SESSION)
+        arguments = ["tests/test_recto_session.py"]
+    else:
+        tests = folder / "langgraph-1.2.20"
+        fixtures = tests / "tests/conftest_checkpointer.py"
+        fixtures.write_text(fixtures.read_text() + SWAPPED_SAVER)
         only = "sqlite and not aio and not aes"
-        failed += suite(
-            python, langgraph, variables, ["tests", "-k", only, "--deselect", FAILS_WITHOUT_US]
-        )
-    return 1 if failed else 0
-
-
-def suite(python: Path, folder: Path, variables: dict[str, str], arguments: list[str]) -> int:
+        arguments = ["tests", "-k", only, "--deselect", FAILS_WITHOUT_US]
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=variables, capture_output=True, text=True, check=False
+        command, cwd=tests, env=variables, capture_output=True, text=True, check=False
     )
-    print(folder.name, re.findall(r"^.*(?:passed|failed|error).*$", done.stdout, re.MULTILINE)[-1:])
+    print(tests.name, re.findall(r"^.*(?:passed|failed|error).*$", done.stdout, re.MULTILINE)[-1:])
+    count = check.counted(done.stdout)
+    failed = count.get("failed", 0) + count.get("error", 0)
     if done.returncode:
         print(done.stdout[-6000:], done.stderr[-2000:])
-    return done.returncode
+        failed = max(failed, 1)
+    return count.get("passed", 0), failed
+
+
+def lowest(target: Path) -> tuple[int, int]:
+    """Runs the tests with the lowest versions. Returns the numbers of passed and failed tests."""
+    command = [sys.executable, check.HERE / "check.py", target, "--lowest"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    *lines, result = done.stdout.splitlines() or [""]
+    print("\n".join(lines if done.returncode else lines[-1:]), f"\nlowest versions: {result[12:]}")
+    count = check.counted(result)
+    failed = max(count.get("failed", 0), 1) if done.returncode else 0
+    return count.get("passed", 0), failed
+
+
+# The published package
+
+
+def packed(target: Path) -> tuple[int, int]:
+    """Installs the wheel in empty environments and uses it. Then installs the package from its folder."""
+    wheel = check.build_wheel(check.environment(target), target)
+    size = wheel.stat().st_size
+    print(f"{wheel.name}: {size / 1e6:.2f} MB, at most {MAX_WHEEL_BYTES / 1e6:.0f} MB")
+    results = [size <= MAX_WHEEL_BYTES]
+    for python in interpreters():
+        results.append(used(python, target, wheel))
+    results.append(used(Path(sys.executable), target, check.HERE))
+    return results.count(True), results.count(False)
+
+
+def interpreters() -> list[Path]:
+    """Python 3.10 and 3.13 if pyenv has them, otherwise the running interpreter."""
+    versions = sorted((Path.home() / ".pyenv/versions").glob("3.1[03].*/bin/python3"))
+    return versions or [Path(sys.executable)]
+
+
+def used(python: Path, target: Path, source: Path) -> bool:
+    """Installs the wheel or the folder in an empty environment, and runs a program far from this folder."""
+    with tempfile.TemporaryDirectory() as place:
+        home = Path(place) / "venv"
+        subprocess.run([python, "-m", "venv", home], check=True)
+        # Cargo and its profile are for the folder: otherwise everything would be compiled once more.
+        variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        variables["CARGO_TARGET_DIR"] = str(target)
+        variables["MATURIN_PEP517_ARGS"] = "--profile dist --locked"
+        own = check.interpreter(home)
+        install = [own, "-m", "pip", "install", "-q", "--disable-pip-version-check", source]
+        commands = [install, [own, "-c", USES_THE_PACKAGE]]
+        for command in commands:
+            done = subprocess.run(
+                command, cwd=place, env=variables, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                print(f"{source.name} with {python}:\n{done.stdout}{done.stderr}")
+                return False
+        print(f"{source.name} is used with Python {done.stdout.strip()}")
+        return True
 
 
 if __name__ == "__main__":

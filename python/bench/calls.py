@@ -7,7 +7,7 @@ from pathlib import Path
 
 from table import Row
 
-from recto import Store
+from recto import RectoError, Store, count_tokens
 
 CALLS = 100_000
 TEXT = "".join(f"line {number:03d} of the log. " for number in range(20))[:320]
@@ -34,7 +34,7 @@ def rows(_: Path) -> list[Row]:
 
     plain = fastest(python_call, 20_000)
     loop = fastest_loop()
-    empty = fastest_getter(native, 20_000) - loop
+    empty = fastest(native.is_closed, 20_000) - loop
     found = [
         Row("an empty call of the native module", empty, "s", "", 100e-9, 1),
         Row("… beside an empty function in Python", empty, "s", "Python", plain - loop, None),
@@ -58,23 +58,21 @@ def fastest_loop() -> float:
     return best
 
 
-def fastest_getter(native: object, count: int) -> float:
-    best = float("inf")
-    for _ in range(30):
-        begin = time.process_time()
-        for _ in range(count):
-            native.closed  # type: ignore[attr-defined]  # noqa: B018
-        best = min(best, (time.process_time() - begin) / count)
-    return best
-
-
 def growth(store: Store) -> int:
     """Bytes of resident memory that many calls leave, after a warm-up."""
     talk = store.create("memory", counter="approx", messages=[{"role": "user", "content": TEXT}])
 
     def work(count: int) -> None:
-        for _ in range(count):
-            talk.stats()
+        for number in range(count):
+            if number % 3 == 0:
+                talk.stats()
+            elif number % 3 == 1:
+                count_tokens([{"role": "user", "content": TEXT}], counter="approx")
+            else:
+                try:
+                    store.request({"list": 7})  # refused
+                except RectoError:
+                    pass
 
     work(CALLS // 10)
     before = resident()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from . import types as t
 from ._json import decode, encode, not_text
 from ._recto import call, compute
+from .errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +60,7 @@ def fit(
     >>> fit([{"role": "user", "content": "one"}, {"role": "user", "content": "two"}], 5).messages
     [{'role': 'user', 'content': 'two'}]
     """
-    given = _Given.of(messages, format)
+    given = _Given.of(messages, format, "fit")
     request = {
         "fit": given.items,
         "format": given.format,
@@ -83,7 +85,7 @@ def repair(
     model: str | None = None,
 ) -> Fitted[M]:
     """Repairs a list for a provider: each tool call gets a result, each result has a call."""
-    given = _Given.of(messages, format)
+    given = _Given.of(messages, format, "repair")
     request = {
         "repair": given.items,
         "for": provider,
@@ -113,7 +115,7 @@ def count_tokens(
         return _compute(request)["tokens"] - 3
     is_list = isinstance(messages, (list, tuple))
     listed = cast("Sequence[object]", messages if is_list else [messages])
-    given = _Given.of(listed, format)
+    given = _Given.of(listed, format, "countTokens")
     request = {"countTokens": given.items, "format": given.format, "counter": counter}
     return _compute(request)["tokens"]
 
@@ -137,17 +139,17 @@ class _Given:
     restore: Callable[[dict[str, Any]], Any]
 
     @staticmethod
-    def of(messages: Sequence[object], format: str | None) -> _Given:
-        listed = list(messages)
-        if format is None and listed and not isinstance(listed[0], Mapping):
-            from langchain_core.messages import (
-                convert_to_messages,
-                message_to_dict,
-                messages_from_dict,
-            )
+    def of(messages: Sequence[object], format: str | None, field: str) -> _Given:
+        listed = _listed(messages, field)
+        # A LangChain message exists only if its module is loaded.
+        base = getattr(sys.modules.get("langchain_core.messages.base"), "BaseMessage", None)
+        if format is None and base is not None and any(isinstance(one, base) for one in listed):
+            from langchain_core.messages import message_to_dict, messages_from_dict
 
-            converted = convert_to_messages(cast("Any", listed))
-            items = [message_to_dict(message) for message in converted]
+            items = [
+                message_to_dict(_langchain_message(one, f"{field}[{at}]"))
+                for at, one in enumerate(listed)
+            ]
             return _Given(items, "langchain", lambda made: messages_from_dict([made])[0])
         return _Given(listed, format, lambda made: made)
 
@@ -169,3 +171,21 @@ class _Given:
             response["tokens"],
             response["repairs"],
         )
+
+
+def _listed(messages: object, field: str) -> list[Any]:
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        kind = type(cast("object", messages)).__name__
+        message = f"{field} must be a list of messages, not {kind}"
+        raise InvalidRequest("invalid_message", message, field)
+    return list(cast("Iterable[Any]", messages))
+
+
+def _langchain_message(message: object, field: str) -> Any:
+    from langchain_core.messages import convert_to_messages
+
+    try:
+        return convert_to_messages(cast("Any", [message]))[0]
+    except (NotImplementedError, TypeError, ValueError) as error:
+        text = f"{field} is a {type(message).__name__}, which is not a message of LangChain"
+        raise InvalidRequest("invalid_message", text, field) from error

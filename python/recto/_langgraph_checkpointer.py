@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ._langgraph_ledger import SUFFIX, LedgerSaver
 from ._langgraph_saver import RectoSaver
-from .store import Store
+from .store import Store, opened
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -20,7 +20,8 @@ class RectoCheckpointer(RectoSaver[str]):
     ``store`` is a store, or the address of one. The messages of a thread are a conversation, as with
     :class:`RectoSaver`; everything else is in a second conversation, the ledger of the thread. Copying a
     thread forks its conversations, and copies nothing. ``serde`` converts and may encrypt everything
-    but the messages; with an ``EncryptedSerializer``, messages are in the ledger too.
+    but the messages. If it is not LangGraph's ``JsonPlusSerializer``, it converts the messages too, and
+    they are in the ledger; ``messages_in_clear`` is as in :class:`RectoSaver`.
     """
 
     def __init__(
@@ -31,10 +32,18 @@ class RectoCheckpointer(RectoSaver[str]):
         channel: str = "messages",
         prefix: str = "",
         counter: str | None = None,
+        messages_in_clear: bool = False,
     ) -> None:
-        opened = Store.shared(store) if isinstance(store, str) else store
-        ledger = LedgerSaver(opened, lambda thread: self._base(thread), serde=serde)
-        super().__init__(ledger, opened, channel=channel, prefix=prefix, counter=counter)
+        shared = opened(store)
+        ledger = LedgerSaver(shared, lambda thread: self._base(thread), serde=serde)
+        super().__init__(
+            ledger,
+            shared,
+            channel=channel,
+            prefix=prefix,
+            counter=counter,
+            messages_in_clear=messages_in_clear,
+        )
         self._ledger = ledger
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> RectoCheckpointer:
@@ -47,6 +56,7 @@ class RectoCheckpointer(RectoSaver[str]):
             channel=self.channel,
             prefix=self.prefix,
             counter=self.counter,
+            messages_in_clear=self.messages_in_clear,
         )
         clone.inner = clone._ledger = inner
         clone._shared = self._shared

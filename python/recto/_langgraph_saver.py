@@ -18,12 +18,12 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
 )
-from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ._langchain import are_messages, from_recto, to_recto
 from ._langgraph_deletion import adelete_checkpoints, delete_checkpoints
 from .errors import ConversationNotFound, InvalidRequest, VersionConflict
-from .store import Conversation, Store
+from .store import Conversation, Store, opened
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -107,7 +107,9 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
 
     ``inner`` is any checkpointer, synchronous or asynchronous. ``store`` is a store, or the address of
     one. Everything but the channel of messages stays in ``inner``. Messages stay there too if they
-    cannot be restored exactly from JSON, and if ``inner`` encrypts its values.
+    cannot be restored exactly from JSON, and if the serializer of ``inner`` is not LangGraph's
+    ``JsonPlusSerializer``: another one may encrypt, and Recto stores messages as plain JSON.
+    ``messages_in_clear=True`` stores messages in Recto with every serializer.
     """
 
     def __init__(
@@ -118,13 +120,18 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         channel: str = "messages",
         prefix: str = "",
         counter: str | None = None,
+        messages_in_clear: bool = False,
     ) -> None:
+        if not isinstance(inner, BaseCheckpointSaver):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(inner).__name__
+            raise TypeError(f"inner must be a checkpointer (BaseCheckpointSaver), not {kind}")
         super().__init__(serde=inner.serde)
         self.inner = inner
-        self.store = Store.shared(store) if isinstance(store, str) else store
+        self.store = opened(store)
         self.channel = channel
         self.prefix = prefix
         self.counter = counter
+        self.messages_in_clear = messages_in_clear
         self._shared = _Shared()
 
     @property
@@ -139,7 +146,12 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         if inner is self.inner:
             return self
         clone = RectoSaver(
-            inner, self.store, channel=self.channel, prefix=self.prefix, counter=self.counter
+            inner,
+            self.store,
+            channel=self.channel,
+            prefix=self.prefix,
+            counter=self.counter,
+            messages_in_clear=self.messages_in_clear,
         )
         clone._shared = self._shared
         return clone
@@ -183,12 +195,14 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, Any]:
-        return self.inner.get_delta_channel_history(config=config, channels=channels)
+        found = self.inner.get_delta_channel_history(config=config, channels=channels)
+        return self._with_seed(config, found)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, Any]:
-        return await self.inner.aget_delta_channel_history(config=config, channels=channels)
+        found = await self.inner.aget_delta_channel_history(config=config, channels=channels)
+        return await asyncio.to_thread(self._with_seed, config, found)
 
     # Writing. Messages are stored first: a crash in between leaves a version without a reference.
 
@@ -319,7 +333,9 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         """The checkpoint with a reference in the place of its messages."""
         values = checkpoint["channel_values"]
         messages = values.get(self.channel)
-        if isinstance(self.inner.serde, EncryptedSerializer) or not _are_messages(messages):
+        # A subclass may encrypt, so only the class itself is known to write plain text.
+        is_plain = self.messages_in_clear or type(self.inner.serde) is JsonPlusSerializer
+        if not is_plain or not _are_messages(messages):
             return checkpoint
         configurable = config.get("configurable", {})
         name = self._name(configurable["thread_id"], configurable.get("checkpoint_ns", ""))
@@ -398,6 +414,21 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
                 self._shared.keep_view(name, view)
         values = {**values, self.channel: [*view.messages]}
         return found._replace(checkpoint={**found.checkpoint, "channel_values": values})
+
+    def _with_seed(self, config: RunnableConfig, found: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The history of a ``DeltaChannel`` with messages in the place of a reference.
+
+        The reference is from the time before the application changed the channel to a ``DeltaChannel``.
+        """
+        history = found.get(self.channel) or {}
+        reference = _reference(history.get("seed"))
+        if reference is None:
+            return found
+        configurable = config.get("configurable", {})
+        thread_id, namespace = configurable["thread_id"], configurable.get("checkpoint_ns", "")
+        name = self._referenced(reference[0], thread_id, namespace)
+        messages = [*self._read(name, reference[1]).messages]
+        return {**found, self.channel: {**history, "seed": messages}}
 
     def _referenced(self, name: str, thread_id: object, checkpoint_ns: object) -> str:
         """The conversation with the messages of a checkpoint whose reference has this name."""
@@ -619,7 +650,8 @@ def _newest(
 
 def _check_strategy(strategy: str) -> None:
     if strategy not in ("keep_latest", "delete"):
-        raise ValueError(f"strategy cannot be {strategy!r}; use 'keep_latest' or 'delete'")
+        message = f"strategy cannot be {strategy!r}; use 'keep_latest' or 'delete'"
+        raise InvalidRequest("invalid_operation", message, "strategy")
 
 
 def _is_overridden(inner: BaseCheckpointSaver[Any], method: str) -> bool:

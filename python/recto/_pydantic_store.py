@@ -16,7 +16,7 @@ from pydantic_ai.conversation_store import (
 from pydantic_ai.messages import ModelMessage
 
 from .errors import ConversationExists, ConversationNotFound, VersionConflict
-from .store import Conversation, Store
+from .store import Conversation, Store, opened
 
 KEY = "pydantic_ai"
 """The field of ``metadata`` with the entry."""
@@ -43,7 +43,7 @@ class RectoConversationStore(ConversationStore):
     """
 
     def __init__(self, store: Store | str, *, prefix: str = "", counter: str | None = None) -> None:
-        self.store = Store.shared(store) if isinstance(store, str) else store
+        self.store = opened(store)
         self.prefix = prefix
         self.counter = counter
         # Entry id -> the conversation that has it. It only saves a search.

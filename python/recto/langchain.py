@@ -11,15 +11,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 
 from . import types as t
 from ._fit import repair as repair_list
+from ._growing import checked_option, checked_target
 from ._langchain import from_recto, to_recto
 from .errors import BudgetTooSmall, VersionConflict
-from .store import Conversation, Store
+from .store import Conversation, Store, opened
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage, BaseMessage
@@ -89,11 +90,10 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
         on_report: Callable[[Report], None] | None = None,
     ) -> None:
         super().__init__()
-        if target is None:
-            target = budget * 6 // 10
-        if not 0 < target <= budget:
-            raise ValueError(f"target must be from 1 to the budget of {budget}, not {target}")
-        self.store = Store.shared(store) if isinstance(store, str) else store
+        target = checked_target(budget, target, ("budget", "target"), counter)
+        checked_option("provider", provider, get_args(t.Provider))
+        checked_option("start_on", start_on, get_args(t.Role))
+        self.store = opened(store)
         self.budget = budget
         self.target = target
         self.provider: t.Provider | None = provider

@@ -14,9 +14,12 @@ from agents.memory.session_settings import SessionSettings, resolve_session_limi
 from agents.run_config import CallModelData, ModelInputData
 
 from . import types as t
+from ._fit import Fitted
 from ._fit import fit as fit_list
+from ._fit import repair as repair_list
+from ._growing import GrowingLists, checked_target
 from .errors import BudgetTooSmall, InvalidRequest, VersionConflict
-from .store import Conversation, Store
+from .store import Conversation, Store, opened
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
@@ -30,6 +33,8 @@ _TEXT_KEY = "openai_agents_text"
 """The field of ``metadata`` with the name of the field of the item that is the content of the message."""
 _TEXT_FIELDS = ("content", "output")
 """The fields of an item whose text is stored once, as the content of the message."""
+_FORMAT = "openai-responses"
+"""The format of items, and the provider whose rules they follow."""
 _MAX_ATTEMPTS = 100
 """Maximum attempts after version conflicts."""
 
@@ -51,7 +56,7 @@ class RectoSession:
         counter: str | None = None,
     ) -> None:
         self.session_id = session_id
-        self.store = Store.shared(store) if isinstance(store, str) else store
+        self.store = opened(store)
         if isinstance(session_settings, dict):
             session_settings = SessionSettings(**session_settings)
         self.session_settings = session_settings or SessionSettings()
@@ -116,7 +121,7 @@ class RectoSession:
         repair: bool = True,
         counter: str | None = None,
     ) -> Callable[[CallModelData[Any]], ModelInputData]:
-        """A ``call_model_input_filter`` that bounds and repairs the input of each model call."""
+        """A ``call_model_input_filter`` that bounds and repairs the input: :func:`fit_input`."""
         return fit_input(max_tokens, target_tokens=target_tokens, repair=repair, counter=counter)
 
     async def rewind(self, *, before: str = "last user message", steps: int | None = None) -> int:
@@ -173,25 +178,29 @@ def fit_input(
 ) -> Callable[[CallModelData[Any]], ModelInputData]:
     """A ``call_model_input_filter`` that bounds and repairs the input of each model call.
 
-    The session keeps all items: only the input of the call is shaped.
+    An input with more than ``max_tokens`` is cut down to ``target_tokens`` (default: 60 %). The next
+    calls of the run only add to what is left, until it is over the budget again: the front of the input
+    stays the same, and with it the prompt cache of the provider. The session keeps all items.
     """
+    target = checked_target(max_tokens, target_tokens, ("max_tokens", "target_tokens"), counter)
+    lists: GrowingLists[Any] = GrowingLists()
+
+    def fit(items: list[Any]) -> Fitted[Any]:
+        options: dict[str, Any] = {"format": _FORMAT, "counter": counter}
+        try:
+            return fit_list(items, max_tokens, target_tokens=target, **options)
+        except BudgetTooSmall as error:
+            # The newest item alone is over the target: keep as little as possible.
+            return fit_list(items, error.needed or max_tokens, **options)
 
     def shape(data: CallModelData[Any]) -> ModelInputData:
         items = data.model_data.input
         if not items:
             return data.model_data
-        options: dict[str, Any] = {
-            "format": "openai-responses",
-            "counter": counter,
-            "repair_for": "openai-responses" if repair else None,
-        }
-        given = cast("Sequence[Any]", items)
-        try:
-            fitted = fit_list(given, max_tokens, target_tokens=target_tokens, **options)
-        except BudgetTooSmall as error:
-            # The newest item alone is over the budget: keep as little as possible.
-            fitted = fit_list(given, error.needed or max_tokens, **options)
-        return ModelInputData(input=fitted.messages, instructions=data.model_data.instructions)
+        shaped = lists.fit(cast("Sequence[Any]", items), fit).messages
+        if repair and shaped:
+            shaped = repair_list(shaped, _FORMAT, format=_FORMAT, counter="approx").messages
+        return ModelInputData(input=shaped, instructions=data.model_data.instructions)
 
     return shape
 

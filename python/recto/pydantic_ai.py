@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
@@ -27,6 +27,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext
 
 from ._fit import Fitted, fit
+from ._growing import GrowingLists, checked_target
 from ._pydantic_store import RectoConversationStore
 from .errors import BudgetTooSmall
 
@@ -37,29 +38,33 @@ __all__ = ["RectoContext", "RectoConversationStore", "fit_messages", "message_of
 class RectoContext(AbstractCapability[Any]):
     """Keeps the messages of each model request within a token budget.
 
-    A list with more than ``budget`` tokens is cut down to ``target`` (default: 60 % of the budget):
-    rare, deep cuts keep the prompt cache of the provider useful. Messages with a system prompt stay.
-    ``on_report`` receives the result for each model request.
+    A list with more than ``budget`` tokens is cut down to ``target`` (default: 60 % of the budget). The
+    next requests of the run only add to what is left, until it is over the budget again: rare, deep cuts
+    keep the prompt cache of the provider useful. Messages with a system prompt stay. ``on_report``
+    receives the result for each model request; its ``tokens_before`` is without what earlier cuts dropped.
     """
 
     budget: int
     target: int | None = None
     counter: str | None = None
     on_report: Callable[[Fitted[ModelMessage]], None] | None = None
+    _lists: GrowingLists[ModelMessage] = field(
+        default_factory=GrowingLists, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        self.target = checked_target(self.budget, self.target, ("budget", "target"), self.counter)
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        fitted = await asyncio.to_thread(
-            fit_messages,
-            request_context.messages,
-            self.budget,
-            target=self.target,
-            counter=self.counter,
-        )
+        fitted = await asyncio.to_thread(self._lists.fit, request_context.messages, self._fit)
         if self.on_report is not None:
             self.on_report(fitted)
         return replace(request_context, messages=fitted.messages)
+
+    def _fit(self, messages: list[ModelMessage]) -> Fitted[ModelMessage]:
+        return fit_messages(messages, self.budget, target=self.target, counter=self.counter)
 
 
 def fit_messages(

@@ -182,7 +182,7 @@ class Store:
     @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
-        return self._native is not None and self._native.closed
+        return self._native is not None and self._native.is_closed()
 
     def close(self) -> None:
         """Closes the store when its running requests have ended. Closing it again has no effect."""
@@ -614,7 +614,7 @@ def _after_fork() -> None:
     _shared_lock = threading.Lock()
     for store in list(_OPEN):
         native = store._native  # pyright: ignore[reportPrivateUsage]
-        if native is not None and not native.closed:
+        if native is not None and not native.is_closed():
             _OF_PARENT.append(native)
             store._native = None  # pyright: ignore[reportPrivateUsage]
         store._reopening = threading.Lock()  # pyright: ignore[reportPrivateUsage]
@@ -622,3 +622,12 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def opened(store: object) -> Store:
+    """The store, or the shared store at an address, that an adapter was given."""
+    if isinstance(store, str):
+        return Store.shared(store)
+    if not isinstance(store, Store):
+        raise TypeError(f"store must be a Store or an address, not {type(store).__name__}")
+    return store

@@ -26,7 +26,9 @@ fn write(value: &Bound<'_, PyAny>, text: &mut String, depth: usize) -> Option<()
         write_string(string.to_str().ok()?, text);
     } else if let Ok(dictionary) = value.cast_exact::<PyDict>() {
         let mut separator = '{';
-        for (key, value) in dictionary {
+        // A copy: without the GIL another thread may change the dictionary, and its iterator panics then.
+        for item in dictionary.items() {
+            let (key, value) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().ok()?;
             text.push(separator);
             separator = ',';
             write_string(key.cast_exact::<PyString>().ok()?.to_str().ok()?, text);

@@ -107,8 +107,7 @@ impl NativeStore {
     }
 
     /// Whether the store was closed.
-    #[getter]
-    fn closed(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.open.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 }

@@ -1,5 +1,8 @@
 """Lists of messages that are not stored."""
 
+import subprocess
+import sys
+
 import pytest
 
 import recto
@@ -123,16 +126,60 @@ def test_count_tokens():
     ("arguments", "field"),
     [
         (([7], 10), "fit[0]"),
-        (([object()], 10), None),
+        (([user("x"), "text"], 10), "fit[1]"),
+        (([object()], 10), "fit[0]"),
+        ((7, 10), "fit"),
+        (("text", 10), "fit"),
         (([user("x")], -1), "maxTokens"),
         (([user("x")], "many"), "maxTokens"),
     ],
 )
-def test_wrong_values(arguments, field):
-    with pytest.raises((recto.RectoError, TypeError, NotImplementedError)) as error:
-        recto.fit(*arguments, format=None if field is None else "recto")
-    if field is not None:
-        assert error.value.field == field
+@pytest.mark.parametrize("format", [None, "recto"])
+def test_wrong_values(arguments, field, format):
+    with pytest.raises(recto.InvalidRequest) as error:
+        recto.fit(*arguments, format=format)
+    assert error.value.field == field
+
+
+def test_foreign_objects_without_langchain():
+    program = """
+import sys
+sys.modules["langchain_core"] = None  # importing it fails
+import recto
+for name, work in [("fit", lambda it: recto.fit(it, 10)), ("countTokens", recto.count_tokens),
+                   ("repair", lambda it: recto.repair(it, "anthropic"))]:
+    for value in [7, object(), ("user", "x"), b"x"]:
+        try:
+            work([value])
+        except recto.InvalidRequest as error:
+            assert error.field == f"{name}[0]", (name, value, error.field)
+        else:
+            raise AssertionError(value)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_foreign_objects_between_langchain_messages():
+    core = pytest.importorskip("langchain_core.messages")
+    for name, work in [
+        ("fit", lambda it: recto.fit(it, 10)),
+        ("countTokens", recto.count_tokens),
+        ("repair", lambda it: recto.repair(it, "anthropic")),
+    ]:
+        with pytest.raises(recto.InvalidRequest) as error:
+            work([core.HumanMessage("x"), 7])
+        assert error.value.field == f"{name}[1]"
+    # Other forms of messages that LangChain accepts may stand beside its messages.
+    assert recto.count_tokens([core.HumanMessage("x"), ("user", "x"), user("x")]) == 12
+
+
+def test_the_token_counter_of_langchain():
+    core = pytest.importorskip("langchain_core.messages")
+    messages = [core.HumanMessage(f"message {at}", id=str(at)) for at in range(20)]
+    trimmed = core.trim_messages(messages, max_tokens=30, token_counter=recto.count_tokens)
+    assert trimmed == messages[-len(trimmed) :] and 0 < len(trimmed) < 20
+    assert recto.count_tokens(trimmed) <= 30 < recto.count_tokens(messages[-len(trimmed) - 1 :])
 
 
 def test_wrong_options():

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Syst
 from langgraph.checkpoint.memory import InMemorySaver
 from scripted import ScriptedModel, read, violations
 
+import recto
 from recto import Store
 from recto._langchain import are_messages, from_recto, to_recto
 from recto.langchain import RectoMiddleware
@@ -143,9 +144,50 @@ def test_a_message_larger_than_the_budget_is_sent():
     assert reports[-1].tokens > 50
 
 
-def test_wrong_options():
-    with pytest.raises(ValueError, match="target"):
-        RectoMiddleware("memory:", budget=10, target=11)
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"target": 11}, "target"),
+        ({"target": 0}, "target"),
+        ({"target": "many"}, "target"),
+        ({"budget": 0}, "budget"),
+        ({"budget": "many"}, "budget"),
+        ({"provider": "nobody"}, "provider"),
+        ({"start_on": "nobody"}, "start_on"),
+        ({"counter": "abacus"}, "counter"),
+    ],
+)
+def test_wrong_options(options, field):
+    with pytest.raises(recto.InvalidRequest) as error:
+        RectoMiddleware("memory:", **{"budget": 10, **options})
+    assert error.value.field == field
+    with pytest.raises(TypeError, match="store"):
+        RectoMiddleware(7, budget=10)
+
+
+def test_a_call_that_is_retried_has_the_same_view():
+    from langchain.agents.middleware import ModelRetryMiddleware
+
+    middleware = RectoMiddleware(Store.open("memory:"), budget=600)
+    sent = []
+
+    class Failing(ScriptedModel):
+        def _generate(self, messages, **options):
+            sent.append([message.id for message in messages])
+            if len(sent) % 2:
+                raise ConnectionError("try again")
+            return super()._generate(messages, **options)
+
+    model = Failing(calls=8, requests=[], refused=[])
+    for outermost in (True, False):
+        retry = ModelRetryMiddleware(max_retries=1, initial_delay=0, on_failure="error")
+        order = [retry, middleware] if outermost else [middleware, retry]
+        agent = create_agent(model, [read], middleware=order, checkpointer=InMemorySaver())
+        config = {"configurable": {"thread_id": str(outermost)}, "recursion_limit": 200}
+        agent.invoke({"messages": [("user", "task")]}, config)
+        versions = middleware.conversation(str(outermost)).versions(limit=1000)
+        assert any(version["operation"] == "FIT" for version in versions)
+    assert len(sent) == 36 and sent[::2] == sent[1::2] and not model.refused
 
 
 def test_messages_are_restored_exactly():

@@ -3,19 +3,24 @@
 import asyncio
 import random
 import sqlite3
+from typing import Annotated
 
 import pytest
 
 pytest.importorskip("langgraph")
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, _messages_delta_reducer
+from typing_extensions import TypedDict
 
+import recto
 from recto import Store
 from recto.langgraph import RectoCheckpointer, RectoSaver
 
@@ -224,6 +229,87 @@ def test_encrypted_messages_are_not_stored_in_clear():
     app = agent(RectoSaver(InMemorySaver(serde=EncryptedSerializer(Reversed())), store), calls=1)
     messages = run(app)
     assert state(app) == messages and store.list() == []
+
+
+class Inverting(JsonPlusSerializer):
+    """Stands for an application's own serializer that encrypts."""
+
+    def dumps_typed(self, obj):
+        kind, data = super().dumps_typed(obj)
+        return kind, bytes(255 - byte for byte in data)
+
+    def loads_typed(self, data):
+        return super().loads_typed((data[0], bytes(255 - byte for byte in data[1])))
+
+
+def test_messages_of_an_unknown_serializer_are_not_stored_in_clear():
+    store = Store.open("memory:")
+    app = agent(RectoSaver(InMemorySaver(serde=Inverting()), store), calls=1)
+    messages = run(app)
+    assert state(app) == messages and len(messages) == 4
+    assert store.list() == []
+    ledger = RectoCheckpointer(store, serde=Inverting())
+    messages = run(agent(ledger, calls=1), text="a secret question")
+    assert state(agent(ledger)) == messages
+    assert all(info["name"].endswith("//checkpoints") for info in store.list())
+    assert "secret" not in str(store.conversation(store.list()[0]["name"]).messages())
+    # An explicit option allows it.
+    clear = RectoSaver(InMemorySaver(serde=Inverting()), store, messages_in_clear=True)
+    assert len(run(agent(clear, calls=1))) == 4
+    assert len(clear.conversation("t").messages()) == 4
+
+
+class Growing(TypedDict):
+    messages: Annotated[list, DeltaChannel(_messages_delta_reducer)]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("kind", ["wrapper", "standalone"])
+def test_a_thread_that_changes_to_a_delta_channel(kind, mode):
+    def node(values):
+        return {"messages": [AIMessage(f"a{len(values['messages'])}")]}
+
+    def app(schema, saver):
+        builder = StateGraph(schema)
+        builder.add_node("n", node)
+        builder.add_edge(START, "n")
+        builder.add_edge("n", END)
+        return builder.compile(checkpointer=saver)
+
+    def texts(saver):
+        found = []
+        for schema in (MessagesState, MessagesState, Growing, Growing):
+            given = {"messages": [HumanMessage("u", id=f"u{len(found)}")]}
+            graph = app(schema, saver)
+            if mode == "sync":
+                values = graph.invoke(given, CONFIG)
+                values = graph.get_state(CONFIG).values
+            else:
+                values = asyncio.run(graph.ainvoke(given, CONFIG))
+                values = asyncio.run(graph.aget_state(CONFIG)).values
+            found.append([message.text for message in values["messages"]])
+        return found
+
+    store = Store.open("memory:")
+    if kind == "wrapper":
+        # InMemorySaver of langgraph-checkpoint 4.1.0 loses the first new message.
+        assert texts(RectoSaver(InMemorySaver(), store)) == texts(InMemorySaver())
+    else:
+        whole = ["u", "a1", "u", "a3", "u", "a5", "u", "a7"]
+        assert texts(RectoCheckpointer(store)) == [whole[:end] for end in (2, 4, 6, 8)]
+
+
+def test_wrong_arguments():
+    for wrong in ("x", None, Store.open("memory:")):
+        with pytest.raises(TypeError, match="inner"):
+            RectoSaver(wrong, "memory:")
+    with pytest.raises(TypeError, match="store"):
+        RectoSaver(InMemorySaver(), 7)
+    with pytest.raises(TypeError, match="store"):
+        RectoCheckpointer(None)
+    with pytest.raises(recto.InvalidRequest) as error:
+        RectoSaver(InMemorySaver(), "memory:").prune(["t"], strategy="some")
+    assert error.value.field == "strategy"
 
 
 def test_a_message_that_was_changed_in_place_is_stored():

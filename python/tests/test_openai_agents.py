@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("agents")
 
+import itertools
+
 from agents import Agent, RunConfig, Runner, SQLiteSession, function_tool, set_tracing_disabled
 from agents.memory import Session, SessionSettings
 from agents.run_config import CallModelData, ModelInputData
@@ -120,6 +122,66 @@ def test_a_long_tool_loop_stays_within_the_budget():
     assert max(map(len, plain)) == 27 and max(map(len, shaped)) < 10
     assert not any(torn(sent) for sent in shaped)
     assert [strip(item) for item in items] == [strip(item) for item in expected]
+
+
+def changed_fronts(inputs, key=lambda item: json.dumps(item, sort_keys=True)):
+    """Number of inputs that do not begin with the whole input before them."""
+    lists = [[key(item) for item in sent] for sent in inputs]
+    return sum(new[: len(old)] != old for old, new in itertools.pairwise(lists))
+
+
+def test_cuts_are_rare_and_the_front_stays_in_between():
+    session = RectoSession("s", Store.open("memory:"))
+    model = model_of(40)
+    agent = Agent(name="a", model=model, tools=[read])
+    config = RunConfig(call_model_input_filter=session.fit(3000))
+    run = Runner.run(agent, "first", session=session, run_config=config, max_turns=50)
+    asyncio.run(run)
+    inputs = [call.input for call in model.calls]
+    assert all(recto.count_tokens(sent, format="openai-responses") <= 3000 for sent in inputs)
+    assert len(inputs) == 41 and 1 <= changed_fronts(inputs) <= 8
+    assert not any(torn(sent) for sent in inputs)
+
+
+def test_runs_that_share_a_filter():
+    fit = fit_input(800)
+
+    def call(items):
+        return fit(CallModelData(ModelInputData([*items], None), Agent(name="a"), None)).input
+
+    runs = [[{"role": "user", "content": f"run {number}"}] for number in range(5)]
+    sent = [[] for _ in runs]
+    for step in range(20):
+        for number, items in enumerate(runs):
+            sent[number].append(call(items))
+            assert call(items) == sent[number][-1]  # a retry
+            identity = f"{number} {step}"
+            call_item = {"type": "function_call", "call_id": identity, "name": "read"}
+            items.append({**call_item, "arguments": "{}"})
+            text = "a line of the log\n" * 10
+            items.append({"type": "function_call_output", "call_id": identity, "output": text})
+    for inputs in sent:
+        assert 1 <= changed_fronts(inputs) <= 5
+        assert not any(torn(items) for items in inputs)
+    # A list that was rewound is fitted as a whole.
+    assert call(runs[0][:3]) == runs[0][:3]
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_tokens": "many"}, "max_tokens"),
+        ({"max_tokens": 10, "target_tokens": 11}, "target_tokens"),
+        ({"max_tokens": 10, "counter": "abacus"}, "counter"),
+    ],
+)
+def test_wrong_options_of_the_filter(options, field):
+    with pytest.raises(recto.InvalidRequest) as error:
+        fit_input(**options)
+    assert error.value.field == field
+    with pytest.raises(TypeError, match="store"):
+        RectoSession("s", 7)
 
 
 def strip(item):

@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("pydantic_ai")
 
+import itertools
+
 from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict, InMemoryConversationStore
@@ -22,6 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import FunctionModel
 
+import recto
 from recto import Store
 from recto.pydantic_ai import RectoContext, RectoConversationStore, fit_messages
 
@@ -69,6 +72,34 @@ def test_the_model_reads_a_window_and_the_history_is_whole():
     assert all(messages[0].parts[0].content == "Be brief." for messages in seen)
     again = agent.run_sync("and then?", message_history=result.all_messages())
     assert len(again.all_messages()) == 52
+
+
+def test_cuts_are_rare_and_the_front_stays_in_between():
+    reports = []
+    agent, seen = agent_with([RectoContext(budget=2000, on_report=reports.append)], calls=40)
+    result = agent.run_sync("go")
+    agent.run_sync("and then?", message_history=result.all_messages())
+    assert len(seen) == 82 and all(report.tokens <= 2000 for report in reports)
+    changed = sum(new[: len(old)] != old for old, new in itertools.pairwise(seen))
+    assert 2 <= changed <= 14
+    assert not any(torn(messages) for messages in seen)
+    assert reports[-1].dropped and len(reports[-1].positions) == len(reports[-1].messages)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"budget": 0}, "budget"),
+        ({"budget": 10, "target": 11}, "target"),
+        ({"budget": 10, "counter": "abacus"}, "counter"),
+    ],
+)
+def test_wrong_options(options, field):
+    with pytest.raises(recto.InvalidRequest) as error:
+        RectoContext(**options)
+    assert error.value.field == field
+    with pytest.raises(TypeError, match="store"):
+        RectoConversationStore(7)
 
 
 def test_messages_are_the_callers_own():
