@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use napi::Env;
 use napi::bindgen_prelude::{Error, PromiseRaw, Result, block_on};
 use napi_derive::napi;
-use recto::{Address, Options, Recto, Tenant};
+use recto::{Address, Limits, Options, Recto, Tenant};
 use recto_service::Service;
 
 /// The response of a store that was closed.
@@ -32,6 +32,8 @@ pub struct NativeOptions {
     pub tenant: Option<String>,
     /// Whether a store that is created here has an index for `search`.
     pub search: Option<bool>,
+    /// The largest accepted message, in bytes of its JSON.
+    pub max_message_bytes: Option<u32>,
 }
 
 #[napi]
@@ -91,7 +93,12 @@ impl NativeStore {
 
 async fn open(address: String, options: NativeOptions) -> Result<NativeStore> {
     let is_in_memory = matches!(address.parse(), Ok(Address::Memory));
+    let mut limits = Limits::default();
+    if let Some(bytes) = options.max_message_bytes {
+        limits.message_bytes = bytes as usize;
+    }
     let options = Options {
+        limits,
         tenant: Tenant(options.tenant.unwrap_or_default()),
         // As in `recto exec`: an index of a store in memory seldom pays off.
         search: options.search.unwrap_or(!is_in_memory),

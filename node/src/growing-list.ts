@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
+import { checkBudget } from "./checks.js";
 import { BudgetTooSmall } from "./errors.js";
 import type { FitOptions } from "./lists.js";
 import { fit, repair } from "./lists-native.js";
@@ -31,6 +32,7 @@ export class GrowingList<M extends object> {
   #kept: number[] = [];
 
   constructor(format: string, provider: Provider, options: BudgetOptions) {
+    checkBudget(options);
     this.#format = format;
     this.#provider = provider;
     this.#options = options;

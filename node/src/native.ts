@@ -4,6 +4,7 @@ import { nativeFile, platform } from "./native-file.js";
 export interface NativeOptions {
   tenant?: string;
   search?: boolean;
+  maxMessageBytes?: number;
 }
 
 /** The native class: JSON text in, JSON text out. An error of the contract is a response. */

@@ -1,3 +1,4 @@
+import { asCount, asFlag, asObject, asText } from "./checks.js";
 import { Conversation } from "./conversation.js";
 import { ConversationExists, InvalidRequest } from "./errors.js";
 import { checked, decode, encode, nativeError } from "./json.js";
@@ -12,6 +13,11 @@ export interface OpenOptions {
   tenant?: string;
   /** Whether a store that is created here has an index for `search`. Default: true, except in memory. */
   search?: boolean;
+  /**
+   * The largest accepted message, in bytes of its JSON: 1 to 2³² - 1. A larger one is refused with `too_large`.
+   * Default: 32 MiB, which has room for an image in base64.
+   */
+  maxMessageBytes?: number;
 }
 
 /**
@@ -146,30 +152,20 @@ export function schema(): any {
   return JSON.parse(native.schema());
 }
 
+/** The largest number that the native library takes. */
+const MAX_BYTES = 2 ** 32 - 1;
+
 function nativeOptions(address: unknown, options: OpenOptions): NativeOptions {
   asText(address, "address");
-  const { tenant, search, ...unknown } = options;
+  const { tenant, search, maxMessageBytes, ...unknown } = asObject(options, "options");
   const other = Object.keys(unknown)[0];
   if (other !== undefined) {
-    const message = `unknown option "${other}"; allowed are "tenant" and "search"`;
+    const message = `unknown option "${other}"; allowed are "tenant", "search" and "maxMessageBytes"`;
     throw new InvalidRequest({ code: "invalid_operation", message, field: other });
   }
   const given: NativeOptions = {};
   if (tenant !== undefined) given.tenant = asText(tenant, "tenant");
   if (search !== undefined) given.search = asFlag(search, "search");
+  if (maxMessageBytes !== undefined) given.maxMessageBytes = asCount(maxMessageBytes, "maxMessageBytes", MAX_BYTES);
   return given;
-}
-
-function asText(value: unknown, name = "text"): string {
-  if (typeof value !== "string") throw new TypeError(`${name} must be a string, not ${kindOf(value)}`);
-  return value;
-}
-
-function asFlag(value: unknown, name: string): boolean {
-  if (typeof value !== "boolean") throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
-  return value;
-}
-
-function kindOf(value: unknown): string {
-  return value === null ? "null" : typeof value;
 }

@@ -1,4 +1,4 @@
-/** Types of requests and responses. The names of fields are those of `docs/exec.md`. */
+// Types of requests and responses. The names of fields are those of `docs/exec.md`.
 
 export type Role = "system" | "user" | "assistant" | "tool";
 export type Scope = "visible" | "all";

@@ -152,3 +152,55 @@ test("calls of one thread at the same time record each message once", async () =
   await Promise.all(given.map((_, at) => context.shape("t", given.slice(0, at + 1))));
   assert.equal((await context.conversation("t").messages()).length, 10);
 });
+
+test("a model call that is repeated reads the same messages", async () => {
+  const { agent, context, model } = await agentWith([...calls(20)]);
+  await agent.invoke({ messages: [new HumanMessage("go")] }, config);
+  const { messages } = (await agent.graph.getState(config)).values;
+  const version = await context.conversation("t").version();
+  const first = await context.shape("t", messages);
+  const again = await context.shape("t", messages);
+  assert(first.length < messages.length && first.every((message, at) => message === again[at]));
+  assert((await context.conversation("t").version()) <= version + 1);
+  // Another middleware calls the handler again after a failure.
+  let failures = 2;
+  const generate = model._generate.bind(model);
+  model._generate = async (request) => {
+    checkPairs(request);
+    model.requests.push(request);
+    if (failures-- > 0) throw new Error("overloaded");
+    return generate(request);
+  };
+  const before = model.requests.length;
+  const { createMiddleware } = await import("langchain");
+  const retry = createMiddleware({
+    name: "Retry",
+    wrapModelCall: async (request, handler) => {
+      for (;;) {
+        try {
+          return await handler(request);
+        } catch {}
+      }
+    },
+  });
+  const retried = createAgent({ model, tools: [read], middleware: [retry, context.middleware], checkpointer: new MemorySaver() });
+  await retried.invoke({ messages: [...messages, new HumanMessage({ id: "again", content: "and?" })] }, config);
+  const ids = model.requests.slice(before).map((request) => request.map(({ id }) => id).join());
+  assert(ids.length >= 3 && ids[0] === ids[1] && ids[1] === ids[2]);
+});
+
+test("wrong types are refused with the name of the field", async () => {
+  const store = await Store.open("memory:");
+  const typeError = (field) => (error) => error instanceof TypeError && error.message.startsWith(`${field} must be`);
+  await assert.rejects(rectoMiddleware({}, { maxTokens: 10 }), typeError("store"));
+  await assert.rejects(rectoMiddleware(store), typeError("options"));
+  await assert.rejects(rectoMiddleware(store, { maxTokens: "many" }), typeError("maxTokens"));
+  await assert.rejects(rectoMiddleware(store, { maxTokens: -1 }), { field: "maxTokens" });
+  const context = await rectoMiddleware(store, { maxTokens: 100, counter: "approx" });
+  await assert.rejects(context.shape(7, []), typeError("threadId"));
+  await assert.rejects(context.shape("t", "all"), typeError("messages"));
+  await assert.rejects(context.shape("t", [{ role: "user", content: "x" }]), typeError("messages[0]"));
+  const wrong = await rectoMiddleware(store, { maxTokens: 100, counter: "mine" });
+  await assert.rejects(wrong.shape("u", [new HumanMessage("x")]), { name: "InvalidRequest", field: "settings.counter" });
+  assert.deepEqual(await store.list(), []);
+});

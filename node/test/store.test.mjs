@@ -320,3 +320,18 @@ test("memory stays flat over many calls", async () => {
   const printed = execFileSync(process.execPath, ["--expose-gc", "-e", code], { cwd });
   assert(Number(printed.toString()) < 30, `${printed} MB more`);
 });
+
+test("the largest accepted message is an option", async () => {
+  const store = await Store.open("memory:", { maxMessageBytes: 100 });
+  const talk = await store.create("talk", { counter: "approx" });
+  await talk.append(user("short"));
+  await assert.rejects(talk.append(user("x".repeat(100))), { code: "too_large" });
+  assert.equal(await talk.version(), 1);
+  const larger = Store.openSync("memory:", { maxMessageBytes: 40 << 20 });
+  larger.requestSync({ create: "talk", settings: { counter: "approx" }, messages: [user("x".repeat(33 << 20))] });
+  for (const maxMessageBytes of [0, -1, 1.5, NaN, 2 ** 32]) {
+    await assert.rejects(Store.open("memory:", { maxMessageBytes }), { code: "invalid_operation", field: "maxMessageBytes" });
+  }
+  await assert.rejects(Store.open("memory:", { maxMessageBytes: "1" }), /^TypeError: maxMessageBytes must be a number, not string/);
+  await assert.rejects(Store.open("memory:", null), /^TypeError: options must be an object, not null/);
+});

@@ -169,7 +169,7 @@ fn read(file: &str) -> String {
 }
 
 impl Case {
-    fn read(json: &Value) -> Case {
+    pub(crate) fn read(json: &Value) -> Case {
         let text = |field: &str| json[field].as_str().expect("a string").to_owned();
         Case {
             name: text("name"),

@@ -9,6 +9,7 @@
 //! - [`generate`]: one generator of random steps for proptest, fuzzers and
 //!   seeded loops.
 //! - [`provider`]: validators of provider requests.
+//! - [`random_case`]: fresh conformance cases from a seed.
 //! - [`store_model`]: the conversations of a store, with forks, erase, prune and remove.
 //! - [`tool_form`]: the flat and the nested form of tool parts.
 //!
@@ -20,6 +21,7 @@ pub mod corpus;
 pub mod generate;
 pub mod model;
 pub mod provider;
+pub mod random_case;
 pub mod store_model;
 pub mod tool_form;
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
+import { asList, asObject, asText } from "../checks.js";
 import { type Conversation } from "../conversation.js";
 import { VersionConflict } from "../errors.js";
 import { encode } from "../json.js";
@@ -24,6 +25,7 @@ export class ChatStore {
 
   /** The chat with an id, which is created if it does not exist. Ids are data: any text is a valid id. */
   async chat<M extends UIMessage = UIMessage>(id: string, settings: Settings = {}): Promise<Chat<M>> {
+    asText(id, "id");
     // A name must not look like an id of Recto, and must not start with a control character.
     return new Chat<M>(id, await this.store.conversationOrCreate(`chat/${id}`, settings));
   }
@@ -58,11 +60,12 @@ export class Chat<M extends UIMessage = UIMessage> {
    * same id is replaced, and messages that are missing are hidden. Returns `undefined` if nothing differs.
    */
   async save(messages: readonly M[]): Promise<Outcome | undefined> {
+    const given = asList(messages, "messages").map((message, at) => toRecto(message, `messages[${at}]`));
     for (let attempt = 1; ; attempt++) {
       const { version, messages: stored } = await this.conversation.request<{ version: number; messages: Entry[] }>({
         show: true,
       });
-      const operations = changes(stored, messages.map(toRecto));
+      const operations = changes(stored, given);
       if (operations.length === 0) return undefined;
       try {
         return await this.conversation.apply(operations, { expectedVersion: version });
@@ -96,8 +99,10 @@ function changes(stored: readonly Entry[], messages: readonly Message[]): Operat
 }
 
 /** The parts are the content. A part of a type that Recto does not know is kept as it is. */
-function toRecto({ id, role, parts, ...ui }: UIMessage): Message {
-  const content = parts.length > 0 ? parts : [EMPTY];
+function toRecto(given: UIMessage, name: string): Message {
+  const { id, role, parts, ...ui } = asObject(given, name);
+  asText(id, `${name}.id`);
+  const content = asList(parts, `${name}.parts`).length > 0 ? parts : [EMPTY];
   const message: Message = { role, content, id };
   if (Object.keys(ui).length > 0) message["ui"] = ui;
   // What is compared with stored messages must have passed through JSON too.

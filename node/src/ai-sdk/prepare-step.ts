@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
+import { asList, asObject, checkBudget } from "../checks.js";
 import { BudgetTooSmall } from "../errors.js";
 import { Store } from "../store.js";
 import type { CounterName, MarkMap, Outcome, Stats } from "../types.js";
@@ -26,7 +27,11 @@ export interface PrepareStepOptions {
  */
 export function prepareStep(options: PrepareStepOptions): <M extends ModelMessage>(step: { messages: M[] }) => { messages: M[] } {
   const steps = new Steps(options);
-  return <M extends ModelMessage>(step: { messages: M[] }) => ({ messages: steps.prepare(step.messages) as M[] });
+  return <M extends ModelMessage>(step: { messages: M[] }) => {
+    const messages = asList(asObject(step, "step").messages, "step.messages");
+    messages.forEach((message, at) => asObject(message, `step.messages[${at}]`));
+    return { messages: steps.prepare(messages) as M[] };
+  };
 }
 
 /** The messages of a run, and those of them that the model reads: a conversation in memory. */
@@ -40,6 +45,7 @@ class Steps {
   readonly #made = new Map<string, ModelMessage>();
 
   constructor(options: PrepareStepOptions) {
+    checkBudget(options);
     this.#options = options;
     this.#begin();
   }

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { BaseMessage, StoredMessage } from "@langchain/core/messages";
 import type { AgentMiddleware } from "langchain";
 
+import { asList, asObjectWith, asText, checkBudget } from "../checks.js";
 import type { Conversation } from "../conversation.js";
 import { BudgetTooSmall, VersionConflict } from "../errors.js";
 import type { BudgetOptions } from "../growing-list.js";
@@ -68,9 +69,21 @@ interface Framework {
 
 /** A middleware with the conversations of its threads. */
 export async function rectoMiddleware(store: Store, options: ContextOptions): Promise<RectoContext> {
-  const [{ createMiddleware }, messages] = await Promise.all([import("langchain"), import("@langchain/core/messages")]);
+  asObjectWith(store, "store", "a store", "request");
+  checkBudget(options);
+  const [{ createMiddleware }, messages] = await frameworkModules();
   const restore = messages.mapStoredMessageToChatMessage as unknown as Framework["restore"];
   return new RectoContext(store, options, { createMiddleware: createMiddleware as Framework["createMiddleware"], restore });
+}
+
+/** The modules of the framework, which is an optional dependency. */
+async function frameworkModules() {
+  try {
+    return await Promise.all([import("langchain"), import("@langchain/core/messages")]);
+  } catch (error) {
+    const message = 'recto-context/langchain needs the package "langchain": run `npm install langchain @langchain/core`';
+    throw new Error(message, { cause: error });
+  }
 }
 
 /**
@@ -114,7 +127,10 @@ export class RectoContext {
 
   /** The messages that the model reads: those of the list, and results that a repair made. */
   async shape(threadId: string, messages: readonly BaseMessage[]): Promise<BaseMessage[]> {
-    const thread = await this.#thread(threadId);
+    asList(messages, "messages").forEach((message, at) =>
+      asObjectWith(message, `messages[${at}]`, "a message of LangChain", "getType", "toDict"),
+    );
+    const thread = await this.#thread(asText(threadId, "threadId"));
     const shaped = thread.last.then(() => this.#shape(threadId, thread, messages));
     thread.last = shaped.catch(() => undefined);
     return shaped;

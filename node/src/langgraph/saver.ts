@@ -11,6 +11,7 @@ import type {
   SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
 
+import { asObjectWith } from "../checks.js";
 import type { Conversation } from "../conversation.js";
 import { ConversationNotFound, InvalidRequest } from "../errors.js";
 import { namePart } from "../names.js";
@@ -48,8 +49,8 @@ export class RectoSaver<V extends string | number = number> implements BaseCheck
   readonly #log: MessageLog;
 
   constructor(inner: BaseCheckpointSaver<V>, store: Store, options: SaverOptions = {}) {
-    this.inner = inner;
-    this.store = store;
+    this.inner = asObjectWith(inner, "inner", "a checkpointer", "put", "putWrites", "getTuple", "list");
+    this.store = asObjectWith(store, "store", "a store", "request");
     this.#channel = options.channel ?? "messages";
     this.#prefix = options.prefix ?? "langgraph/";
     this.#log = new MessageLog(store, inner.serde, options.counter ? { counter: options.counter } : {});

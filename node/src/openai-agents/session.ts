@@ -9,6 +9,7 @@ import type {
   SessionHistoryTransactionAwareSession,
 } from "@openai/agents-core";
 
+import { asList, asObject, asObjectWith, asText } from "../checks.js";
 import type { Conversation } from "../conversation.js";
 import { InvalidRequest, RectoError, VersionConflict } from "../errors.js";
 import { encode } from "../json.js";
@@ -52,6 +53,8 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
 
   /** Opens a session of a store. It is created if it does not exist. */
   static async open(id: string, store: Store, options: SessionOptions = {}): Promise<RectoSession> {
+    asText(id, "id");
+    asObjectWith(store, "store", "a store", "request");
     return new RectoSession(id, await store.conversationOrCreate(id, options));
   }
 
@@ -69,6 +72,7 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
 
   /** Adds items, all of them or none. */
   async addItems(items: AgentInputItem[]): Promise<void> {
+    asList(items, "items").forEach((item, at) => asObject(item, `items[${at}]`));
     if (items.length > 0) await this.conversation.append(items.map(toRecto));
   }
 

@@ -11,7 +11,7 @@
  */
 import { listsOver, type Lists } from "../lists.js";
 
-export * from "../errors.js";
+export { BudgetTooSmall, InvalidRequest, RectoError } from "../errors.js";
 export type { Fitted, FitOptions, ListOptions, ListRepair, Lists, RepairOptions } from "../lists.js";
 
 /** Where the module is: its address, a response with it, its bytes, or the compiled module. */
