@@ -62,6 +62,8 @@ class _Thread:
     """The newest log index of each message id."""
     messages: dict[str, BaseMessage] = field(default_factory=dict)
     """The message of each id, as it was stored."""
+    removed: set[str] = field(default_factory=set)
+    """Ids of messages that were hidden because they left the state. They may return to it."""
     version: int = -1
     is_paused: bool = False
     last_sent: list[int] = field(default_factory=list)
@@ -202,7 +204,10 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
         return thread
 
     def _record(self, talk: Conversation, thread: _Thread, messages: Sequence[BaseMessage]) -> None:
-        """Adds new messages to the conversation, and hides those that left the state."""
+        """Adds new messages to the conversation, and hides those that left the state.
+
+        Messages that return to the state, as after going back to an older checkpoint, are shown again.
+        """
         for _ in range(_MAX_ATTEMPTS):
             present = {_id(message, at): message for at, message in enumerate(messages)}
             new: list[tuple[str, BaseMessage]] = []
@@ -213,15 +218,22 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
                     new.append((identity, message))
                 elif known is not message and known != message:
                     changed.append((identity, message))
-            gone = [index for one, index in thread.indices.items() if one not in present]
+            gone = [one for one in thread.indices if one not in present]
+            returned = [one for one in thread.removed if one in present]
             operations: list[dict[str, Any]] = []
             visible: set[int] = set()
-            if gone or changed:
+            if gone or changed or returned:
                 visible = {entry["index"] for entry in talk.entries()}
-            hide = [index for index in gone if index in visible]
-            if hide:
+            gone = [one for one in gone if thread.indices[one] in visible]
+            if gone:
+                hide = [thread.indices[one] for one in gone]
                 reason = "removed from the state"
                 operations.append({"operation": "DELETE", "indices": hide, "description": reason})
+            show = sorted({thread.indices[one] for one in returned} - visible)
+            if show:
+                reason = "returned to the state"
+                operations.append({"operation": "RESTORE", "indices": show, "description": reason})
+                visible.update(show)
             replaced = [
                 (one, message) for one, message in changed if thread.indices[one] in visible
             ]
@@ -233,11 +245,14 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
                 stored = [_stored(identity, message) for identity, message in new]
                 operations.append({"operation": "APPEND", "messages": stored})
             if not operations:
+                thread.removed.difference_update(returned)
                 break
             try:
                 outcome = talk.apply(operations, expected_version=self._seen(talk, thread))
             except VersionConflict:
                 continue
+            thread.removed.difference_update(returned)
+            thread.removed.update(gone)
             added = [*replaced, *new]
             for (identity, message), index in zip(added, outcome["added"], strict=True):
                 thread.indices[identity] = index

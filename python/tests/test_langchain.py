@@ -120,6 +120,23 @@ def test_messages_that_leave_the_state_leave_the_view():
     assert not model.refused
 
 
+def test_messages_that_return_to_the_state_return_to_the_view():
+    middleware = RectoMiddleware(Store.open("memory:"), budget=100_000)
+    messages = [HumanMessage(str(at), id=str(at)) for at in range(6)]
+
+    def shown(given):
+        view, _ = middleware.view("t", given)
+        return [message.text for message in view]
+
+    assert shown(messages) == list("012345")
+    older = [*messages[:2], HumanMessage("x", id="x")]  # a run from an older checkpoint
+    assert shown(older) == list("01x")
+    edited = [*messages[:3], HumanMessage("edited", id="3"), *messages[4:]]
+    assert shown(edited) == ["0", "1", "2", "edited", "4", "5"]
+    assert shown(older) == list("01x")
+    assert middleware.store.verify()["sound"]
+
+
 def test_a_new_process_continues_the_conversation(tmp_path):
     address = f"sqlite:{tmp_path}/recto.db"
     saver = InMemorySaver()
