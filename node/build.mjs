@@ -1,11 +1,11 @@
 // Builds the package: the TypeScript files with tsc, the native library and the WebAssembly modules with cargo.
 //
 //   node build.mjs            an optimised library and optimised modules
-//   node build.mjs --debug    cargo's profile `dev`, and only the module with all counters
+//   node build.mjs --debug    cargo's profile `dev`
 //   node build.mjs --debug --library PATH    with a native library that was built before
 //
 // The modules need a target of Rust: `rustup target add wasm32-unknown-unknown`. Without it everything else is
-// built, and a message says so.
+// built, and a message says so. With `--wasm`, its absence is a failure.
 
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
@@ -37,9 +37,10 @@ copyFileSync(given > 0 ? process.argv[given + 1] : built("recto_node", ["--packa
 if (hasTarget()) {
   const wasm = ["--package", "recto-wasm", "--target", WASM];
   copyFileSync(built("recto_wasm", wasm), join(dist, "wasm", "recto.wasm"));
-  if (!isDebug) copyFileSync(built("recto_wasm", [...wasm, "--no-default-features"]), join(dist, "wasm", "approx.wasm"));
+  copyFileSync(built("recto_wasm", [...wasm, "--no-default-features"]), join(dist, "wasm", "approx.wasm"));
 } else {
   console.error(`recto-context/wasm is not built: run \`rustup target add ${WASM}\` and build again`);
+  if (process.argv.includes("--wasm")) process.exitCode = 1;
 }
 
 /** Builds a library, and returns its path. */

@@ -100,7 +100,10 @@ for (const major of MAJORS) {
       { role: "user", content: "and?" },
     ];
     const { model, prompts } = scripted(Mock, 0);
-    await assert.rejects(generateText({ model, tools, messages }), /[Tt]ool result/);
+    // Without it, the SDK refuses the messages, or sends them as they are (6.0.0).
+    const error = await generateText({ model, tools, messages }).then(() => undefined, String);
+    if (error) assert.match(error, /[Tt]ool result/);
+    else assert.throws(() => checkPairs(prompts.at(-1)));
     const answer = await generateText({ model, tools, messages, prepareStep: prepareStep({ maxTokens: 10_000 }) });
     assert.equal(answer.text, "done");
     checkPairs(prompts.at(-1));
@@ -122,8 +125,10 @@ for (const major of MAJORS) {
       { type: "tool-input-delta", id: "c2", delta: '{"pa' },
     ];
     const stream = new ReadableStream({
-      pull(to) {
+      async pull(to) {
         if (chunks.length > 0) return to.enqueue(chunks.shift());
+        // The reader has time to take the chunks: an error discards those that wait.
+        await new Promise((resolve) => setTimeout(resolve, 200));
         abort.abort();
         to.error(new DOMException("aborted", "AbortError"));
       },

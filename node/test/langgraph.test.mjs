@@ -176,3 +176,10 @@ test("a long thread takes space for each message once", async () => {
   assert(ratio > 8, `${ratio} times smaller`);
   rmSync(place, { recursive: true });
 });
+
+test("wrong types are refused with the name of the field", async () => {
+  const store = await Store.open("memory:");
+  assert.throws(() => new RectoSaver({}, store), /^TypeError: inner must be a checkpointer, not object/);
+  assert.throws(() => new RectoSaver(undefined, store), /^TypeError: inner must be a checkpointer, not undefined/);
+  assert.throws(() => new RectoSaver(new MemorySaver(), "memory:"), /^TypeError: store must be a store, not string/);
+});

@@ -197,3 +197,14 @@ test("items that need no repair are the caller's objects, and a budget that is t
   const small = fitInput({ maxTokens: 2, counter: "approx" });
   await assert.rejects(async () => small({ modelData, agent: undefined, context: undefined }), BudgetTooSmall);
 });
+
+test("wrong types are refused with the name of the field", async () => {
+  const store = await Store.open("memory:");
+  await assert.rejects(RectoSession.open(7, store), /^TypeError: id must be a string, not number/);
+  await assert.rejects(RectoSession.open("s", "memory:"), /^TypeError: store must be a store, not string/);
+  const session = await RectoSession.open("s", store);
+  await assert.rejects(session.addItems("all"), /^TypeError: items must be a list, not string/);
+  await assert.rejects(session.addItems([7]), /^TypeError: items\[0\] must be an object, not number/);
+  assert.throws(() => session.fit({ maxTokens: "many" }), /^TypeError: maxTokens must be a number, not string/);
+  assert.deepEqual(await session.getItems(), []);
+});

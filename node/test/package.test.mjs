@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,16 +21,14 @@ const run = (program, args, cwd) => {
 };
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 
-const hasModule = existsSync(join(root, "dist/wasm/recto.wasm"));
 const USE = `
-  const hasModule = ${hasModule};
   const store = await Store.open("sqlite:talks.db");
   const talk = await store.create("talk", { counter: "approx" });
   await talk.append({ role: "user", content: "hi" });
   const manager = new MessageArrayManagerImpl([{ role: "user", content: "x" }]);
   manager.execute({ operation: "CLEAR", keepSystemMessage: false });
-  const { load } = await import("recto-context/wasm").catch(() => ({}));
-  const counted = hasModule ? (await load()).countTokens("hello world") : 2;
+  const { load } = await import("recto-context/wasm");
+  const counted = (await load()).countTokens("hello world");
   console.log((await talk.messages()).length, manager.rollback(0).state.messages.length, counted);
   store.close();`;
 const CJS = `
@@ -52,6 +50,43 @@ const ESM = `
   }
   ${USE}`;
 
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const PUBLIC = Object.keys(manifest.exports)
+  .filter((name) => !name.endsWith(".wasm") && !name.endsWith(".json"))
+  .map((name) => name.replace(/^\./, "recto-context"));
+const ENTRIES = `
+  import { createRequire } from "node:module";
+  const require = createRequire(import.meta.url);
+  const names = ${JSON.stringify(PUBLIC)};
+  for (const name of names) {
+    const entry = await import(name);
+    if (Object.keys(entry).length === 0) throw new Error(name + " exports nothing");
+    if (name.endsWith("/wasm")) continue; // ESM only
+    const missing = Object.keys(require(name)).filter((key) => !(key in entry));
+    if (missing.length) throw new Error(name + " does not export " + missing);
+  }
+  console.log(names.length + " entry points");`;
+const WITHOUT = `
+  import { Store } from "recto-context";
+  import { rectoMiddleware } from "recto-context/langchain";
+  const store = await Store.open("memory:");
+  await rectoMiddleware(store, { maxTokens: 10 }).catch((error) => console.log(error.message));`;
+const WITH = `
+  import { MemorySaver } from "@langchain/langgraph";
+  import { Store } from "recto-context";
+  import { prepareStep } from "recto-context/ai-sdk";
+  import { rectoMiddleware } from "recto-context/langchain";
+  import { RectoSaver } from "recto-context/langgraph";
+  import { RectoSession } from "recto-context/openai-agents";
+  const store = await Store.open("memory:");
+  const message = { role: "user", content: "hi" };
+  const { messages } = prepareStep({ maxTokens: 100 })({ messages: [message, message] });
+  const { middleware } = await rectoMiddleware(store, { maxTokens: 100 });
+  const session = await RectoSession.open("user-42", store);
+  await session.addItems([{ type: "message", ...message }]);
+  new RectoSaver(new MemorySaver(), store);
+  console.log(messages.length, middleware.name, await session.getSessionId(), (await session.getItems()).length);`;
+
 test("the packed package works in an empty folder", () => {
   const [packed] = JSON.parse(run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", place], root));
   const files = packed.files.map((file) => file.path);
@@ -66,6 +101,19 @@ test("the packed package works in an empty folder", () => {
   rmSync(join(folder, "talks.db"));
   writeFileSync(join(folder, "use.mjs"), ESM);
   assert.equal(run(process.execPath, ["use.mjs"], folder), "1 1 2\n");
+
+  // Every entry point can be imported without a framework: frameworks are loaded when they are needed.
+  writeFileSync(join(folder, "entries.mjs"), ENTRIES);
+  assert.equal(run(process.execPath, ["entries.mjs"], folder), `${PUBLIC.length} entry points\n`);
+  writeFileSync(join(folder, "without.mjs"), WITHOUT);
+  assert.match(run(process.execPath, ["without.mjs"], folder), /recto-context\/langchain needs the package "langchain"/);
+
+  const modules = join(root, "node_modules");
+  for (const name of readdirSync(modules).filter((name) => !name.startsWith("."))) {
+    symlinkSync(join(modules, name), join(folder, "node_modules", name));
+  }
+  writeFileSync(join(folder, "with.mjs"), WITH);
+  assert.equal(run(process.execPath, ["with.mjs"], folder), "2 RectoContext user-42 1\n");
 });
 
 const CHECKED = ["test/types/store.ts", "test/types/message-array.ts"];

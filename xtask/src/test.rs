@@ -1,10 +1,11 @@
-//! `cargo xtask test`: the checks that a change must pass.
+//! `cargo xtask test`: the checks that a change must pass. `cargo xtask test frameworks`: the slow suites of the
+//! packages for Python and Node.
 //!
 //! Every step runs even if an earlier one failed, so that one run reports every failure. The last line is `N passed, N failed`; a step that failed without naming a failed test counts as one failure.
 
 use std::process::Command;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::requirement;
@@ -14,9 +15,19 @@ use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct Options {
+    /// A slow suite to run instead. It uses the packages that `cargo xtask test` has built.
+    #[arg(value_enum)]
+    suite: Option<Suite>,
+
     /// Stop at the first step that fails.
     #[arg(long)]
     fail_fast: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Suite {
+    /// The frameworks' own tests with the adapters, and other versions of Node and of the frameworks.
+    Frameworks,
 }
 
 pub(crate) fn run(
@@ -39,7 +50,11 @@ pub(crate) fn run(
 
     let mut finished = Vec::new();
     if ready.is_ok() {
-        for step in steps(workspace) {
+        let steps = match options.suite {
+            None => steps(workspace),
+            Some(Suite::Frameworks) => frameworks(workspace),
+        };
+        for step in steps {
             finished.push(console.run(step));
             if options.fail_fast && finished.iter().any(|step| !step.succeeded) {
                 break;
@@ -169,6 +184,19 @@ fn node(workspace: &Workspace) -> Step {
     let mut command = workspace.command("node");
     command.arg("node/check.mjs");
     Step::new("node", command, "run the failing test alone: cd node && node --test test/FILE")
+}
+
+/// The slow suites of the packages. They download the frameworks.
+fn frameworks(workspace: &Workspace) -> Vec<Step> {
+    let step = |name, program, script| {
+        let mut command = workspace.command(program);
+        command.arg(script).arg(workspace.target());
+        Step::new(name, command, "run `cargo xtask test` first; it installs what this step uses")
+    };
+    vec![
+        step("python frameworks", "python3", "python/frameworks.py"),
+        step("node frameworks", "node", "node/frameworks.mjs"),
+    ]
 }
 
 /// What a step adds to the summary.

@@ -65,21 +65,32 @@ interface Thread {
 interface Framework {
   createMiddleware(config: object): unknown;
   restore(message: StoredMessage): BaseMessage;
+  /** The configuration of the run that the caller is part of. */
+  runConfig(): { configurable?: { thread_id?: string } } | undefined;
 }
 
 /** A middleware with the conversations of its threads. */
 export async function rectoMiddleware(store: Store, options: ContextOptions): Promise<RectoContext> {
   asObjectWith(store, "store", "a store", "request");
   checkBudget(options);
-  const [{ createMiddleware }, messages] = await frameworkModules();
+  const [{ createMiddleware }, messages, singletons] = await frameworkModules();
   const restore = messages.mapStoredMessageToChatMessage as unknown as Framework["restore"];
-  return new RectoContext(store, options, { createMiddleware: createMiddleware as Framework["createMiddleware"], restore });
+  const runConfig = () => singletons.AsyncLocalStorageProviderSingleton.getRunnableConfig();
+  return new RectoContext(store, options, {
+    createMiddleware: createMiddleware as Framework["createMiddleware"],
+    restore,
+    runConfig,
+  });
 }
 
 /** The modules of the framework, which is an optional dependency. */
 async function frameworkModules() {
   try {
-    return await Promise.all([import("langchain"), import("@langchain/core/messages")]);
+    return await Promise.all([
+      import("langchain"),
+      import("@langchain/core/messages"),
+      import("@langchain/core/singletons"),
+    ]);
   } catch (error) {
     const message = 'recto-context/langchain needs the package "langchain": run `npm install langchain @langchain/core`';
     throw new Error(message, { cause: error });
@@ -108,7 +119,9 @@ export class RectoContext {
     this.middleware = framework.createMiddleware({
       name: "RectoContext",
       wrapModelCall: async (request: ModelRequest, handler: (request: ModelRequest) => unknown) => {
-        const messages = await this.shape(request.runtime.configurable?.thread_id ?? "", request.messages);
+        // LangChain 1.0 gives no configuration to a middleware.
+        const { configurable } = request.runtime.configurable ? request.runtime : (framework.runConfig() ?? {});
+        const messages = await this.shape(configurable?.thread_id ?? "", request.messages);
         return handler({ ...request, messages });
       },
     }) as AgentMiddleware;
