@@ -113,5 +113,5 @@ pub use render::{
     Rendered, Rule, Severity, Target, ToolFinding, binds_thinking, render,
 };
 pub use replay::{Branch, Replay, Replayed};
-pub use select::{Selection, select_messages, select_messages_of};
+pub use select::{Selection, find_messages, select_messages, select_messages_of};
 pub use source::{Layout, Source};

@@ -1,13 +1,15 @@
 //! Lists of messages inside larger documents, such as logs of evaluations.
 //!
 //! [`select_messages`] finds the lists and returns them as a separate transcript: one list per line. A
-//! path names them: `request.messages`, `[*].traj` for the field of each item, `samples[0].messages`.
+//! path names them: `request.messages`, `[*].traj` for the field of each item, `samples[0].messages`. If
+//! the object around a list is a request to a provider, the transcript has the request, because its system
+//! text and its tools are outside the list.
 
 use std::io::Read as _;
 
-use crate::Error;
-use crate::import::{Input, Unpacked};
+use crate::import::{Input, TranscriptWarning, Unpacked};
 use crate::json::{self, Str};
+use crate::{Error, Format};
 
 /// Maximum depth at which lists are searched.
 const MAX_DEPTH: usize = 16;
@@ -26,8 +28,44 @@ pub struct Selection {
     pub count: usize,
     /// Paths of other lists of messages in the document.
     pub other_paths: Vec<String>,
-    /// The lists, one per line. Each is a conversation.
+    /// The lists, or the requests that contain them, one per line. Each is a conversation.
     pub transcript: String,
+}
+
+impl Selection {
+    /// A warning that says where the messages were found.
+    pub fn warning(&self) -> TranscriptWarning {
+        let mut message = match self.count {
+            1 => "1 list of messages was found here".to_owned(),
+            count => format!("{count} lists of messages were found here"),
+        };
+        if !self.other_paths.is_empty() {
+            message.push_str(&format!("; others: {}", self.other_paths.join(", ")));
+        }
+        TranscriptWarning::new(0, &*self.path, message)
+    }
+}
+
+/// Finds the messages that an import of a file has to read, if they are not the file itself: at `path`, or
+/// without a path and a format in a document whose format is not recognised. `None` means that the file
+/// is to be imported as it is; the import fails with a description if it has no messages.
+pub fn find_messages<I: Input + ?Sized>(
+    input: &I,
+    format: Option<Format>,
+    path: Option<&str>,
+) -> Result<Option<Selection>, Error> {
+    if path.is_some() {
+        return select_messages_of(input, path).map(Some);
+    }
+    if format.is_some() {
+        return Ok(None);
+    }
+    // The import reports a file that cannot be opened.
+    let Ok(file) = input.open() else { return Ok(None) };
+    match Format::recognise(file) {
+        Err(Error::UnknownFormat { .. }) => Ok(select_messages_of(input, None).ok()),
+        _ => Ok(None),
+    }
 }
 
 /// Finds lists of messages in a JSON document or in JSON lines. Without a path, the lists that are
@@ -55,7 +93,7 @@ pub fn select_messages(document: &str, path: Option<&str>) -> Result<Selection, 
             // Of lists of the same depth, the longest: a log may have the first messages beside all.
             let nearest = found.iter().min_by_key(|(path, lists)| {
                 let depth = (path.matches("[*]").count(), path.matches('.').count());
-                let messages: usize = lists.iter().map(|list| json::items(list).count()).sum();
+                let messages: usize = lists.iter().map(|list| message_count(list, path)).sum();
                 (depth, std::cmp::Reverse(messages))
             });
             nearest.cloned().ok_or_else(|| nothing(&found))?
@@ -150,20 +188,56 @@ fn search(value: &str, path: &str, depth: usize, found: &mut dyn FnMut(&str, &st
         let path = format!("{path}[*]");
         json::items(value).for_each(|item| search(item, &path, depth + 1, found));
     } else if json::is_object(value) {
-        for (key, value) in json::fields(value) {
+        for (key, field) in json::fields(value) {
             let dot = if path.is_empty() { "" } else { "." };
-            search(value, &format!("{path}{dot}{}", key.text()), depth + 1, found);
+            let path = format!("{path}{dot}{}", key.text());
+            match is_message_list(field) && is_request(value, key) {
+                true => found(&path, value),
+                false => search(field, &path, depth + 1, found),
+            }
         }
     }
 }
 
-/// True if at least half of the items have a role and content.
+/// Fields of requests beside the list of messages.
+const REQUEST_FIELDS: &[&str] = &[
+    "generationConfig",
+    "inferenceConfig",
+    "instructions",
+    "max_tokens",
+    "model",
+    "system",
+    "systemInstruction",
+    "system_instruction",
+    "toolConfig",
+    "tools",
+];
+
+/// True if an object is a request to a provider whose messages are under this key.
+fn is_request(object: &str, key: Str<'_>) -> bool {
+    let fields = json::Object::of(object);
+    ["messages", "input", "contents"].iter().any(|list| key.is(list))
+        && REQUEST_FIELDS.iter().any(|field| fields.get(field).is_some())
+}
+
+/// Number of messages of a list, or of a request that has them under the last field of a path.
+fn message_count(list: &str, path: &str) -> usize {
+    let key = path.rsplit('.').next().unwrap_or_default();
+    json::items(json::get(list, key).unwrap_or(list)).count()
+}
+
+/// True if at least half of the items have a role and content, or the parts of Gemini, where a role is
+/// optional.
 fn is_message_list(list: &str) -> bool {
     let is_message = |item: &str| {
         let content = ["content", "parts", "tool_calls", "function_call"];
+        let has_role = json::get_str(item, "role").is_some();
+        let has_parts = || {
+            let parts = json::get(item, "parts").map(json::items).into_iter().flatten();
+            parts.take(1).any(|part| json::get_str(part, "text").is_some())
+        };
         json::is_object(item)
-            && json::get_str(item, "role").is_some()
-            && content.iter().any(|key| json::get(item, key).is_some())
+            && (has_role && content.iter().any(|key| json::get(item, key).is_some()) || has_parts())
     };
     let (mut count, mut messages) = (0, 0);
     for item in json::items(list).take(JUDGED_ITEMS) {
@@ -202,9 +276,21 @@ impl Segment {
     }
 }
 
-/// Adds the lists at a path. A single message is a list of one.
+/// Adds the lists at a path, or the requests that contain them. A single message is a list of one.
 fn at_path(value: &str, path: &[Segment], lists: &mut Vec<String>) {
     match path {
+        [Segment::Field(name)]
+            if json::get(value, name).is_some_and(is_message_list)
+                && is_request(value, Str::escaped_text(name)) =>
+        {
+            lists.push(value.to_owned());
+        }
+        [] if json::is_object(value)
+            && json::fields(value)
+                .any(|(key, field)| is_message_list(field) && is_request(value, key)) =>
+        {
+            lists.push(value.to_owned());
+        }
         [] if json::is_list(value) => lists.push(value.to_owned()),
         [] if json::get_str(value, "role").is_some_and(|role| !Str::is_empty(role)) => {
             lists.push(format!("[{value}]"));
@@ -269,6 +355,34 @@ mod tests {
         assert_eq!(error.code(), "invalid_operation", "{error}");
         let error = select_messages("{\"a\":1}\n{\"b\":", None).unwrap_err();
         assert!(error.to_string().contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn a_nested_request_keeps_its_system_text_and_tools() {
+        let request = r#"{"contents":[{"parts":[{"text":"q"}]}],"systemInstruction":{"parts":[{"text":"s"}]}}"#;
+        let log = format!(r#"{{"id":1,"generateContentRequest":{request}}}"#);
+        for path in [None, Some("generateContentRequest.contents"), Some("generateContentRequest")]
+        {
+            let found = select_messages(&log, path).unwrap();
+            assert_eq!(
+                (found.count, &*found.transcript),
+                (1, &*format!("{request}\n")),
+                "{path:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn messages_are_searched_only_in_documents_of_no_format() {
+        let log = r#"{"run":{"steps":[{"role":"user","content":"a"}]}}"#;
+        let found = find_messages(log, None, None).unwrap().unwrap();
+        let warning = found.warning();
+        assert_eq!((&*warning.field, warning.line), ("run.steps", 0));
+        assert_eq!(warning.message, "1 list of messages was found here");
+        assert_eq!(find_messages(log, Some(Format::OpenAiChat), None).unwrap(), None);
+        assert_eq!(find_messages(r#"[{"role":"user","content":"a"}]"#, None, None).unwrap(), None);
+        assert_eq!(find_messages(r#"{"a":1}"#, None, None).unwrap(), None);
+        assert!(find_messages(log, None, Some("nowhere")).is_err());
     }
 
     #[test]

@@ -180,7 +180,11 @@ async fn finish(
 ) -> Result<ImportedTranscript, Error> {
     import.set_tools(format).await?;
     let conversations = import.finish().await?;
-    if conversations.iter().all(|conversation| conversation.messages == 0) {
+    // A request without messages is a conversation without messages: it may have tools.
+    let is_request = |imported: &Imported| {
+        imported.envelope.as_deref().is_some_and(|envelope| envelope.starts_with('{'))
+    };
+    if conversations.iter().all(|imported| imported.messages == 0 && !is_request(imported)) {
         return Err(Error::NothingToImport { format });
     }
     warnings.extend(envelope_warning(&conversations, format));

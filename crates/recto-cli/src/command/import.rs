@@ -6,7 +6,7 @@ use std::path::Path;
 use anstyle::Style;
 use clap::Args;
 use recto::{CancelFlag, ImportName, ImportOptions, Progress, Settings};
-use recto_format::{Format, Input as _, select_messages_of};
+use recto_format::{Format, find_messages};
 use recto_service::{ImportedConversation, ShownRemark, counter_named, imported};
 use serde::Serialize;
 
@@ -145,28 +145,14 @@ impl Import {
         &self,
         source: TranscriptInput,
     ) -> Result<(TranscriptInput, Option<ShownRemark>), Failure> {
-        let is_unknown = || {
-            let recognised = Format::recognise(source.open().ok()?);
-            matches!(recognised, Err(recto_format::Error::UnknownFormat { .. })).then_some(())
-        };
-        let found = match &self.select {
-            Some(path) => select_messages_of(&source, Some(path))?,
-            None if self.format.is_some() || is_unknown().is_none() => return Ok((source, None)),
-            // The import fails with an error that describes the file.
-            None => match select_messages_of(&source, None) {
-                Ok(found) => found,
-                Err(_) => return Ok((source, None)),
-            },
-        };
-        let mut message = match found.count {
-            1 => "1 list of messages was found here".to_owned(),
-            count => format!("{count} lists of messages were found here"),
-        };
-        if !found.other_paths.is_empty() {
-            message.push_str(&format!("; others: {}", found.other_paths.join(", ")));
-        }
-        let remark = ShownRemark { line: 0, field: found.path, message };
-        Ok((TranscriptInput::Memory(found.transcript.into_bytes()), Some(remark)))
+        let found = find_messages(&source, self.format, self.select.as_deref())?;
+        Ok(match found {
+            Some(found) => {
+                let remark = ShownRemark::from(&found.warning());
+                (TranscriptInput::Memory(found.transcript.into_bytes()), Some(remark))
+            }
+            None => (source, None),
+        })
     }
 
     /// The name of a conversation without a title.

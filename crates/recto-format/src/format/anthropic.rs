@@ -41,7 +41,7 @@ fn likelihood(message: &str) -> Likelihood {
             "thinking" if json::get_str(block, "thinking").is_some() => {
                 match json::get_str(block, "signature").is_some() {
                     true => Likelihood::Certain,
-                    false => Likelihood::Likely,
+                    false => Likelihood::Maybe,
                 }
             }
             "redacted_thinking" | "server_tool_use" => Likelihood::Certain,
@@ -77,13 +77,22 @@ const CHAT_FIELDS: &[&str] = &[
     "n",
     "options",
     "parallel_tool_calls",
+    "prediction",
     "presence_penalty",
+    "prompt_cache_key",
+    "random_seed",
+    "reasoning",
     "reasoning_effort",
     "response_format",
+    "safety_mode",
     "seed",
     "stop",
+    "store",
     "stream_options",
+    "think",
     "top_logprobs",
+    "verbosity",
+    "web_search_options",
 ];
 
 /// Fields of a request that counts tokens, which has no `max_tokens`.
@@ -147,19 +156,14 @@ fn request_likelihood(object: &str) -> Option<Likelihood> {
     }
     let is_typical = fields.get("system").is_some()
         || fields.get("stop_sequences").is_some() && has_max_tokens
-        || is_claude && fields.has_only(COUNTING_FIELDS);
-    // Every other request has a maximum number of tokens.
-    let is_other = model.is_some() && !is_claude && !is_typical && !has_max_tokens;
-    match (is_typical, is_other) {
-        (true, _) => Some(Likelihood::Likely),
-        (false, true) if !has_blocks(messages) => None,
-        (false, _) => Some(Likelihood::No),
-    }
+        // Without blocks, a request that counts tokens equals a chat completion.
+        || is_claude && fields.has_only(COUNTING_FIELDS) && has_lists(messages);
+    Some(if is_typical { Likelihood::Likely } else { Likelihood::No })
 }
 
-/// True if a list of messages has blocks that only this format has.
-fn has_blocks(messages: &str) -> bool {
-    json::items(messages).any(|message| likelihood(message) == Likelihood::Certain)
+/// True if the content of a message is a list.
+fn has_lists(messages: &str) -> bool {
+    json::items(messages).any(|it| json::get(it, "content").is_some_and(json::is_list))
 }
 
 impl MessageCodec for Anthropic {

@@ -28,6 +28,10 @@ impl SessionCodec for ClaudeStream {
             if json::get(line, "loglines").is_some_and(json::is_list) {
                 return Likelihood::Declared;
             }
+            // Lines of a session file have a parent, which may be null.
+            if json::fields(line).any(|(key, _)| key.is("parentUuid")) {
+                return Likelihood::No;
+            }
             let has = |key: &str| json::get(line, key).is_some();
             let kind = json::get_str(line, "type").map(Str::escaped).unwrap_or_default();
             let found = match kind {

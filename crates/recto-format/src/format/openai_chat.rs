@@ -78,6 +78,7 @@ impl<'a> Foreign<'a> {
     fn is_plain(&self) -> bool {
         let is_text = |part: &str| {
             json::get_str(part, "type").is_some_and(|it| it.escaped() == "text")
+                && json::get(part, "text").is_none_or(|text| !json::is_object(text))
                 && json::get(part, "citations").is_none()
         };
         let content = self.content.unwrap_or_default();
@@ -344,7 +345,11 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
             json::push_other_fields(part, &["type", "thinking"], thinking);
             thinking.push('}');
         }
-        "text" if json::get_str(part, "text").is_none() => return Err(missing("text")),
+        "text" if json::get_str(part, "text").is_none() => {
+            // Messages of OpenAI's threads have an object: `{"value": …, "annotations": […]}`.
+            let text = json::get(part, "text").and_then(|text| json::get_str(text, "value"));
+            write_text(text.ok_or_else(|| missing("text"))?, parts.add());
+        }
         // Texts, refusals and unknown parts stay unchanged.
         _ => parts.add().push_str(part),
     }

@@ -98,9 +98,12 @@ impl MessageCodec for OpenAiResponses {
     /// The output of a call may also be a list, so an object with a `call_id` is not an envelope.
     fn is_envelope(&self, object: &str) -> bool {
         // Fast path: an object that starts with its type or role is an item.
-        let first = json::fields(object).next().map(|(key, _)| key.escaped());
-        if matches!(first, Some("type" | "role")) {
-            return false;
+        let first = json::fields(object).next().map(|(key, value)| (key.escaped(), value));
+        match first {
+            // A request over a web socket.
+            Some(("type", "\"response.create\"")) => {}
+            Some(("type" | "role", _)) => return false,
+            _ => {}
         }
         let has_list = self.list_keys().iter().any(|key| message_list::holds_list(object, key));
         let has_text = || json::get_str(object, "input").is_some() && is_request(object);

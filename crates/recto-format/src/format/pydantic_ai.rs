@@ -65,7 +65,7 @@ impl MessageCodec for PydanticAi {
             return Err(FieldError::new("parts", "parts is missing; it must be a list"));
         };
         match fields.get_str("kind").map(Str::escaped) {
-            Some("request") => read_request(&fields, parts, state),
+            Some("request") => Ok(read_request(&fields, parts, state)),
             Some("response") => Ok(vec![read_response(&fields, parts, state)]),
             _ => Err(FieldError::new("kind", "kind must be request or response")),
         }
@@ -110,11 +110,7 @@ impl MessageCodec for PydanticAi {
     }
 }
 
-fn read_request(
-    fields: &Object<'_>,
-    parts: &str,
-    state: &mut ReadState,
-) -> Result<Vec<Draft>, FieldError> {
+fn read_request(fields: &Object<'_>, parts: &str, state: &mut ReadState) -> Vec<Draft> {
     let mut drafts: Vec<(Role, NewParts)> = Vec::new();
     let instructions = fields.get_str("instructions").filter(|text| !text.is_empty());
     let is_new =
@@ -139,7 +135,6 @@ fn read_request(
             drafts.push((role, NewParts::with_capacity(part.len())));
         }
         let Some((_, out)) = drafts.last_mut() else { continue };
-        let before = out.count();
         match read_request_part(&kind, role, &fields, out) {
             Some(()) => {}
             // Changes of instructions and tools are not content.
@@ -149,14 +144,14 @@ fn read_request(
                 state.warn(format!("parts[{number}]"), reason);
             }
         }
-        if out.count() == before && out.is_empty() {
+        if out.is_empty() {
             drafts.pop();
         }
     }
     if drafts.is_empty() {
         drafts.push((Role::User, NewParts::default()));
     }
-    Ok(drafts.into_iter().map(|(role, parts)| Draft::converted(role, parts.finish())).collect())
+    drafts.into_iter().map(|(role, parts)| Draft::converted(role, parts.finish())).collect()
 }
 
 /// Adds a part of a request; `None` if Recto has no such part.
@@ -214,8 +209,9 @@ fn read_media(item: &str, out: &mut NewParts) -> Option<()> {
     let media_type = fields.get_str("media_type");
     let url = |kind: MediaKind, out: &mut NewParts| {
         let mut extra = String::new();
-        fields.push_some(&["media_type"], &mut extra);
-        let extra = if fields.get("media_type").is_some() { extra } else { String::new() };
+        if media_type.is_some() {
+            fields.push_some(&["media_type"], &mut extra);
+        }
         fields.get_str("url").map(|url| out.media(kind, MediaBody::Url(url), None, &extra))
     };
     match kind.escaped() {
@@ -323,7 +319,7 @@ fn read_response_part(kind: &str, fields: &Object<'_>, out: &mut NewParts) -> Op
         }
         "tool-call" => {
             let input = match fields.get("args") {
-                Some(args) => Str::of(args).map_or_else(|| args.to_owned(), |text| input_of(text)),
+                Some(args) => Str::of(args).map_or_else(|| args.to_owned(), input_of),
                 None => "{}".to_owned(),
             };
             let input = if input == "\"\"" { "{}".to_owned() } else { input };

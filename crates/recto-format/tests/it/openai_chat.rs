@@ -354,3 +354,11 @@ fn calls_and_results_of_swe_agent_and_inspect_have_their_ids_and_names() {
         assert_eq!(read[0].tool_result_ids().collect::<Vec<_>>(), ["c1"]);
     }
 }
+
+#[test]
+fn a_text_of_a_thread_is_a_text() {
+    let foreign =
+        r#"{"role":"user","content":[{"type":"text","text":{"value":"hi","annotations":[]}}]}"#;
+    let read = round_trip(foreign, Format::OpenAiChat);
+    assert_eq!(read[0].text(), "hi");
+}

@@ -148,6 +148,10 @@ fn requests_are_recognised_by_what_one_provider_accepts() {
             chat,
         ),
         (
+            r#"{"model":"command-a","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"t"}]}]}"#,
+            chat,
+        ),
+        (
             r#"{"model":"magistral","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]}]}]}"#,
             chat,
         ),
@@ -169,7 +173,7 @@ fn requests_are_recognised_by_what_one_provider_accepts() {
             chat,
         ),
         (
-            r#"{"model":"claude-3-haiku","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a/b.png"}}]}]}"#,
+            r#"{"model":"claude-3-haiku","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a/b.png"}},{"type":"text","text":"q"}]}]}"#,
             chat,
         ),
         (
@@ -183,9 +187,10 @@ fn requests_are_recognised_by_what_one_provider_accepts() {
         ),
         // A request that counts tokens.
         (
-            r#"{"model":"claude-3-haiku","messages":[{"role":"user","content":"q"}]}"#,
+            r#"{"model":"claude-3-haiku","messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}"#,
             Format::Anthropic,
         ),
+        (r#"{"model":"claude-3-haiku","messages":[{"role":"user","content":"q"}]}"#, chat),
         (
             r#"{"model":"MiniMax-M2","max_tokens":9,"system":"s","messages":[{"role":"user","content":"q"}]}"#,
             Format::Anthropic,
@@ -203,13 +208,19 @@ fn requests_are_recognised_by_what_one_provider_accepts() {
             Format::BedrockConverse,
         ),
         (r#"{"prompt":{"id":"pmpt_1"},"input":"hi"}"#, Format::OpenAiResponses),
+        (
+            r#"{"type":"response.create","model":"gpt-5","input":[{"role":"user","content":"q"}]}"#,
+            Format::OpenAiResponses,
+        ),
         (r#"{"contents":{"role":"user","parts":[{"text":"q"}]}}"#, Format::Gemini),
         (r#"{"contents":{"parts":{"text":"q"}}}"#, Format::Gemini),
     ] {
         let (found, replay) = read(file);
         assert_eq!(found, format, "{file}");
         assert_eq!(replay.warnings, [], "{file}");
-        assert!(!visible(&replay.conversations[0]).is_empty(), "{file}");
+        let found = visible(&replay.conversations[0]);
+        let has_text = found.iter().any(|message| !message.text().is_empty());
+        assert!(has_text || file.contains("thinking"), "{file}");
     }
 }
 
@@ -236,4 +247,13 @@ fn parts_of_gemini_may_be_an_object() {
     let found = visible(&replay.conversations[0]);
     let texts: Vec<_> = found.iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["s", "q"]);
+}
+
+#[test]
+fn a_session_file_with_the_ids_of_a_stream_is_a_session_file() {
+    let file = r#"{"parentUuid":null,"isSidechain":false,"sessionId":"s","session_id":"s","type":"user","message":{"role":"user","content":"q"},"uuid":"u1","timestamp":"2026-05-01T10:00:00.000Z"}"#;
+    assert_eq!(recognised(file), Format::ClaudeCode);
+    let stream =
+        r#"{"type":"user","message":{"role":"user","content":"q"},"session_id":"s","uuid":"u1"}"#;
+    assert_eq!(recognised(stream), Format::ClaudeStream);
 }

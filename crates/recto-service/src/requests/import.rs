@@ -1,6 +1,7 @@
-//! `{"import": NAME, "format": FORMAT, "data": …, "settings": {…}}`
+//! `{"import": NAME, "format": FORMAT, "select": PATH, "data": …, "settings": {…}}`
 
 use recto::{ImportName, ImportOptions, Policy, Version};
+use recto_format::find_messages;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,10 @@ pub struct Import<'a> {
     pub import: String,
     /// The format of the transcript. Default: detected from the data.
     pub format: Option<TranscriptFormat>,
+    /// The path of the messages in a larger document, such as `[*].traj` or `request.messages`. Default:
+    /// if the format of the data is not recognised, the lists of messages that are nearest to the top.
+    #[serde(default)]
+    pub select: Option<String>,
     /// The transcript as JSON, or a string that contains it.
     #[serde(borrow)]
     #[schemars(with = "schema::Anything")]
@@ -76,6 +81,9 @@ impl Perform for Import<'_> {
         let (recto, naming) = (service.recto(), ImportName::Exactly(self.import));
         let format = self.format.map(|format| format.0);
         let options = ImportOptions { format, ..ImportOptions::new(naming, settings) };
+        let found = find_messages(&data, format, self.select.as_deref())?;
+        let found_at = found.as_ref().map(|found| ShownRemark::from(&found.warning()));
+        let data = found.map_or(data, |found| found.transcript);
         let transcript = recto.import(data, options).await?;
         let conversations = imported(&transcript);
         if policy != Policy::default() {
@@ -91,7 +99,10 @@ impl Perform for Import<'_> {
             id: first.id.clone().unwrap_or_default(),
             version: first.version,
             format: transcript.format.name(),
-            remarks: transcript.warnings.iter().map(ShownRemark::from).collect(),
+            remarks: found_at
+                .into_iter()
+                .chain(transcript.warnings.iter().map(ShownRemark::from))
+                .collect(),
             conversations,
             state,
         })

@@ -426,6 +426,32 @@ async fn the_version_of_the_api_decides_which_rules_apply() {
 }
 
 #[tokio::test]
+async fn messages_inside_a_larger_document_are_imported() {
+    let session = Session::with_conversation().await;
+    let log = json!({ "id": 7, "run": {
+        "request": { "model": "gpt-5", "instructions": "Be brief.", "input": [user("one")] },
+        "steps": [{ "query": [user("two")] }],
+    } });
+    let imported = session.query(json!({ "import": "b", "data": log })).await;
+    assert_eq!(imported["format"], "openai-responses");
+    assert_eq!(imported["conversations"][0]["messages"], 2, "the instructions are a message");
+    assert_eq!(imported["remarks"][0]["field"], "run.request.input");
+    let other = "1 list of messages was found here; others: run.steps[*].query";
+    assert_eq!(imported["remarks"][0]["message"], other);
+    let selected =
+        json!({ "import": "c", "data": log, "select": "run.steps[0].query", "return": ["state"] });
+    assert_eq!(session.query(selected).await["state"]["messages"], json!([user("two")]));
+    let empty = json!({ "model": "gpt-5", "input": [], "previous_response_id": "resp_1" });
+    let imported = session.query(json!({ "import": "e", "data": empty })).await;
+    assert_eq!(imported["conversations"][0]["messages"], 0, "a request without messages");
+    for select in ["id", "run[", "nowhere"] {
+        let request = json!({ "import": "d", "data": log, "select": select });
+        let refused = session.refused(&request.to_string()).await;
+        assert!(refused["message"].as_str().unwrap().contains("run.request.input"), "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn an_exported_conversation_can_be_imported() {
     let session = Session::with_conversation().await;
     session.say(&["one", "two"]).await;
