@@ -167,6 +167,8 @@ mod decode;
 mod endpoint;
 mod error;
 mod event;
+#[cfg(feature = "clients")]
+mod hidden_variables;
 mod history_tools;
 #[cfg(feature = "clients")]
 mod http;
@@ -205,6 +207,8 @@ pub use self::conversation_ext::ConversationExt;
 pub use self::endpoint::{Endpoint, Retry, Secret, Timeouts};
 pub use self::error::{CallError, Error, Failure};
 pub use self::event::Event;
+#[cfg(feature = "clients")]
+pub use self::hidden_variables::{hidden_variables, hide_variables};
 pub use self::history_tools::{ExpandTool, SearchTool};
 #[cfg(feature = "clients")]
 pub use self::http::HttpModel;
