@@ -168,6 +168,8 @@ mod endpoint;
 mod error;
 mod event;
 mod floor_part;
+#[cfg(feature = "clients")]
+mod hidden_variables;
 mod history_tools;
 #[cfg(feature = "clients")]
 mod http;
@@ -207,6 +209,8 @@ pub use self::endpoint::{Endpoint, Retry, Secret, Timeouts};
 pub use self::error::{CallError, Error, Failure};
 pub use self::event::Event;
 pub use self::floor_part::FloorPart;
+#[cfg(feature = "clients")]
+pub use self::hidden_variables::{hidden_variables, hide_variables};
 pub use self::history_tools::{ExpandTool, SearchTool};
 #[cfg(feature = "clients")]
 pub use self::http::HttpModel;

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use crate::Secret;
 
 /// Environment variables that every program inherits.
-const INHERITED: [&str; 12] = [
+pub(crate) const INHERITED: [&str; 12] = [
     "HOME",
     "LANG",
     "LOGNAME",
@@ -96,7 +96,8 @@ pub fn kill_programs() {
 ///
 /// - Other processes of the same user cannot read the memory and the environment of this process
 ///   (`PR_SET_DUMPABLE`), so a tool does not find API keys in `/proc/PID/environ`. Core dumps and debuggers
-///   are refused as well. Processes of the superuser can still read everything.
+///   are refused as well. Processes of the superuser can still read both;
+///   [`hide_variables`](crate::hide_variables) keeps the keys out of the environment for them too.
 /// - This process becomes the parent of its orphaned descendants (`PR_SET_CHILD_SUBREAPER`), so that
 ///   [`kill_programs`] finds them.
 ///

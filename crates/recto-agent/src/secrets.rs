@@ -48,6 +48,11 @@ impl Secrets {
     pub(crate) fn redact(&self, text: &str) -> String {
         // Bounds the work. The margin keeps a secret that is cut here out of the result.
         let mut redacted = text.chars().take(20 * MAX_TEXT).collect::<String>();
+        // A secret may be repeated inside JSON, where any character can be escaped.
+        let plain = without_escapes(&redacted);
+        if self.0.iter().any(|secret| plain.contains(secret)) {
+            redacted = plain;
+        }
         for secret in &self.0 {
             redacted = redacted.replace(secret, "…");
         }
@@ -56,6 +61,29 @@ impl Secrets {
             None => redacted,
         }
     }
+}
+
+/// A text without the escapes of JSON strings, as far as it has any: `\u002d` is `-`.
+fn without_escapes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        plain.push_str(&rest[..at]);
+        let escape = &rest[at + 1..];
+        let code = escape.strip_prefix('u').and_then(|code| code.get(..4));
+        let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+        if let Some(character) = code.and_then(char::from_u32) {
+            plain.push(character);
+            rest = &escape[5..];
+        } else {
+            // `\/`, `\"` and `\\` are the character itself; no secret contains another escape.
+            let is_itself = escape.starts_with(['/', '"', '\\']);
+            let taken = usize::from(is_itself);
+            plain.push_str(if is_itself { &escape[..1] } else { "\\" });
+            rest = &escape[taken..];
+        }
+    }
+    plain + rest
 }
 
 /// A URL without user, password, query and fragment, which may contain secrets.
@@ -88,6 +116,22 @@ mod tests {
             Secrets::new([&Secret::new("1")], "").redact("exit status: 1"),
             "exit status: 1"
         );
+    }
+
+    #[test]
+    fn a_secret_with_escaped_characters_is_redacted() {
+        let key = Secret::new("Bearer sk-very/secret");
+        let secrets = Secrets::new([&key], "");
+        for text in [
+            r#"{"error": "no key sk\u002dvery\u002Fsecret"}"#,
+            r#"{"error": "no key sk-very\/secret"}"#,
+            r"\u0073k-very\u002fsecret",
+        ] {
+            let redacted = secrets.redact(text);
+            assert!(redacted.contains('…') && !redacted.contains("very"), "{redacted}");
+        }
+        assert_eq!(secrets.redact(r"a\nb \u00e9 \q \u12"), r"a\nb \u00e9 \q \u12");
+        assert_eq!(without_escapes(r#"a\nb \u00e9\\ \" \u12\"#), r#"a\nb é\ " \u12\"#);
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn is_loopback(url: &reqwest::Url) -> bool {
 }
 
 /// Refuses to send secrets over plain HTTP to another machine, because every machine on the way could
-/// read them. `has_secrets` is about headers; a password in the URL is a secret too.
+/// read them. `has_secrets` is about headers; a password or a key in the URL is a secret too.
 pub(crate) fn check_plain_http(
     url: &str,
     has_secrets: bool,
@@ -90,7 +90,7 @@ pub(crate) fn check_plain_http(
     let parsed = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
     let is_refused = parsed.scheme() == "http"
         && !is_loopback(&parsed)
-        && (has_secrets || parsed.password().is_some());
+        && (has_secrets || parsed.password().is_some() || has_secret_query(&parsed));
     match is_refused && !is_allowed {
         true => Err(format!(
             "the key would be sent over plain HTTP to {:?}, where others can read it; use https, or \
@@ -99,6 +99,17 @@ pub(crate) fn check_plain_http(
         )),
         false => Ok(()),
     }
+}
+
+/// Whether a parameter of the query has the name of a secret, such as `key` or `access_token`.
+fn has_secret_query(url: &reqwest::Url) -> bool {
+    const NAMES: [&str; 8] =
+        ["auth", "code", "credential", "key", "password", "secret", "sig", "token"];
+    url.query_pairs().any(|(name, value)| {
+        let name = name.to_lowercase();
+        let is_secret = NAMES.iter().any(|secret| name.contains(secret));
+        is_secret && !value.is_empty()
+    })
 }
 
 fn header_map<'a>(
@@ -128,4 +139,25 @@ pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
         cause = next.source();
     }
     chain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_the_query_is_not_sent_over_plain_http_to_another_machine() {
+        for url in ["http://192.0.2.1/v1?key=abc", "http://h/v1?api-version=1&access_token=x"] {
+            let refused = check_plain_http(url, false, false).unwrap_err();
+            assert!(refused.contains("plain HTTP") && !refused.contains("abc"), "{refused}");
+            assert_eq!(check_plain_http(url, false, true), Ok(()));
+        }
+        for url in [
+            "http://192.0.2.1/v1?api-version=2024-10-21",
+            "https://192.0.2.1/v1?key=abc",
+            "http://127.0.0.1/v1?key=abc",
+        ] {
+            assert_eq!(check_plain_http(url, false, false), Ok(()), "{url}");
+        }
+    }
 }

@@ -67,10 +67,25 @@ fn terminal_size() -> (usize, usize) {
     size.map_or((80, 24), |(columns, rows)| (columns.0.max(20).into(), rows.0.max(5).into()))
 }
 
+/// The variables of this process, and those that `chat` has hidden from the programs that it starts.
+fn variables_of_process() -> Box<VariableLookup> {
+    #[cfg(feature = "chat")]
+    {
+        let hidden = recto_agent::hidden_variables();
+        let hidden: std::collections::HashMap<OsString, OsString> = hidden.into_iter().collect();
+        Box::new(move |name| {
+            let hidden = hidden.get(std::ffi::OsStr::new(name));
+            hidden.cloned().or_else(|| std::env::var_os(name))
+        })
+    }
+    #[cfg(not(feature = "chat"))]
+    Box::new(|name| std::env::var_os(name))
+}
+
 impl Environment {
     /// The environment of this process.
     pub fn of_process() -> Environment {
-        let variable: Box<VariableLookup> = Box::new(|name| std::env::var_os(name));
+        let variable = variables_of_process();
         let output_info = StreamInfo::of(io::stdout().is_terminal(), &variable);
         let errors_info = StreamInfo::of(io::stderr().is_terminal(), &variable);
         Environment {

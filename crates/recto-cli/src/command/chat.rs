@@ -149,10 +149,14 @@ struct Programs {
 }
 
 impl Programs {
-    /// Hides the keys in the memory of this process from programs.
+    /// Hides the keys in the environment and in the memory of this process from programs.
     fn isolate(context: &Context<'_>) -> Programs {
         let are_isolated = context.environment.owns_process;
         if are_isolated {
+            if let Err(error) = recto_agent::hide_variables() {
+                let error = error.kind().to_string();
+                tracing::warn!(error, "programs of the superuser can read the keys");
+            }
             recto_agent::isolate_programs();
         }
         Programs { are_isolated }

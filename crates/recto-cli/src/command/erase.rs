@@ -48,7 +48,11 @@ impl Erase {
         let named = session.conversation(&self.of.conversation)?;
         let indices = EntryRange::all(&self.entries);
         // All entries must exist before the first one is erased.
-        let log = named.handle.stats()?.total_messages;
+        let log = match named.handle.stats() {
+            // The error of the erasure says what to do with a damaged conversation.
+            Err(error) if error.code() == "storage" && !self.destructive.dry_run => usize::MAX,
+            stats => stats?.total_messages,
+        };
         if let Some(&index) = indices.iter().find(|index| index.as_usize() >= log) {
             return Err(recto::EngineError::IndexOutOfRange { index, len: log }.into());
         }

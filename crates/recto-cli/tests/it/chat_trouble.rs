@@ -321,7 +321,15 @@ fn as_plain_user(mut command: Command, stage: &Stage) -> Command {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_cannot_read_the_key_of_the_process_that_started_it() {
-    const PEEK: &str = "tr '\\0' '\\n' < /proc/$PPID/environ; cat /proc/$PPID/environ; echo over";
+    // The superuser, as in many containers, and an unprivileged user.
+    peek_at_the_key(|command, _| command);
+    peek_at_the_key(as_plain_user);
+}
+
+#[cfg(target_os = "linux")]
+fn peek_at_the_key(started: impl Fn(Command, &Stage) -> Command) {
+    const PEEK: &str = "tr '\\0' '\\n' < /proc/$PPID/environ; cat /proc/$PPID/environ \
+        /proc/$PPID/cmdline; timeout 1 cat /proc/$PPID/fd/3 /dev/fd/3; echo over";
     let server = ModelServer::playing([
         call_reply("peek", "{}"),
         call_reply("hall__greet", r#"{"name":"Anna"}"#),
@@ -337,7 +345,7 @@ fn a_program_cannot_read_the_key_of_the_process_that_started_it() {
         "tools": [tool], "mcpServers": {"hall": {"command": "sh", "args": [script]}}});
     let file = stage.file("agent.json", &configuration.to_string());
     let mut command =
-        as_plain_user(recto(&stage, &["chat", "--config", &file, "What do you see?"]), &stage);
+        started(recto(&stage, &["chat", "--config", &file, "What do you see?"]), &stage);
     let ran = command.env("OPENAI_API_KEY", "sk-very-secret").output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     let received = server.received();

@@ -308,6 +308,36 @@ fn a_damaged_conversation_is_reported_and_the_others_are_saved() {
 }
 
 #[test]
+fn erasing_in_a_damaged_conversation_says_what_to_do() {
+    let stage = damaged();
+    let refused = stage.run(&["erase", "1", "-c", "bad", "--yes"]);
+    assert_eq!(refused.code, 3, "{refused:?}");
+    assert!(refused.errors.contains("salvage the conversation, erase in the copy"), "{refused:?}");
+}
+
+#[test]
+fn clean_builds_damaged_indexes_again() {
+    let stage = Stage::new();
+    for name in ["a", "b"] {
+        stage.plain(&["new", name]);
+        stage.plain(&["append", "-c", name, "--text", "lemonade"]);
+    }
+    let file = stage.folder.path().join("recto.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    // In the message the word is in quotes, in the search index it is not.
+    let is_indexed = |found: &[u8]| found[0] != b'"' && &found[1..] == b"lemonade";
+    let at = bytes.windows(9).position(is_indexed).unwrap();
+    bytes[at + 1] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let verified = stage.run(&["verify"]);
+    assert_eq!(verified.code, 3, "{verified:?}");
+    assert!(verified.errors.contains("build its indexes again with `recto clean`"), "{verified:?}");
+    stage.plain(&["clean"]);
+    assert_eq!(stage.run(&["verify"]).code, 0);
+    assert!(stage.plain(&["grep", "lemonade", "-c", "a"]).contains("lemonade"));
+}
+
+#[test]
 fn removed_text_is_not_in_the_file() {
     let stage = Stage::new();
     stage.plain(&["new", "a"]);

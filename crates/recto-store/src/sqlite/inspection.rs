@@ -202,7 +202,12 @@ pub(super) fn rebuild_indexes(db: &Connection) -> Result<(), Fault> {
         return Err(read::damaged(NO_ID, reason));
     }
     tracing::warn!("the indexes of the conversations are damaged; they are built again");
-    Ok(db.execute_batch("REINDEX conversations")?)
+    // SQLite frees the pages of the old index first, which can fail too.
+    db.execute_batch("REINDEX conversations").map_err(|error| {
+        let reason = super::fault::reason(&error).text;
+        let advice = "back the store up with its damage, and restore it into a new one";
+        read::damaged(NO_ID, format!("its indexes cannot be built again: {reason}; {advice}"))
+    })
 }
 
 /// Every conversation of the file, also the damaged ones and those that are kept for their forks.

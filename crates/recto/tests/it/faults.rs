@@ -58,6 +58,7 @@ fn simulation() {
     while Instant::now() < end {
         note(&format!("seed {seed}"));
         kills += kills::run(seed, 120);
+        note(&format!("so far: {kills}"));
         bit_flips::run(seed, 150);
         seed += 1;
     }
