@@ -19,17 +19,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import urllib.request
 from pathlib import Path
 
 import check
 
 PARTS = ("agents", "langgraph", "lowest", "packed")
 MAX_WHEEL_BYTES = 8_000_000
-PACKAGES = [
-    "https://files.pythonhosted.org/packages/a5/36/537006bc2a22f3aa232ce0907f52a333f831a6a2f525894ff43747a7abee/openai_agents-0.24.0.tar.gz",
-    "https://files.pythonhosted.org/packages/41/77/892e53207bfadd4b114d274737735444d06216ec9a88dfc4def9bd888254/langgraph-1.2.20.tar.gz",
-]
+PACKAGES = ["openai_agents-0.24.0", "langgraph-1.2.20"]
 NEEDED = [
     "executing",
     "execnet",
@@ -158,10 +154,12 @@ def suite(target: Path, part: str) -> tuple[int, int]:
     if not packages.exists():
         install = [python, "-m", "pip", "install", "-q", "--no-deps", "--target", packages]
         subprocess.run([*install, *NEEDED], check=True)
-    for address in PACKAGES:
-        file = folder / address.rsplit("/", 1)[1]
+    for package in PACKAGES:
+        file = folder / f"{package}.tar.gz"
         if not file.exists():
-            urllib.request.urlretrieve(address, file)
+            download = [python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
+            name, version = package.rsplit("-", 1)
+            subprocess.run([*download, "--dest", folder, f"{name}=={version}"], check=True)
         with tarfile.open(file) as archive:
             archive.extractall(folder, filter="data")
     variables = {**os.environ, "NO_DOCKER": "true", "LANGSMITH_TRACING": "false"}
