@@ -73,18 +73,24 @@ impl EnvelopeInfo {
     fn add_tools(&mut self, list: &str, format: Format, is_deprecated: bool) -> bool {
         let mut is_all = true;
         for (number, item) in json::items(list).enumerate() {
-            let place = Place { format, group: number, key: "", is_deprecated };
+            let place = Place { format, group: number, key: "", empty: "", is_deprecated };
             let declared = ["functionDeclarations", "function_declarations"];
             let declared = declared.iter().find_map(|key| Some((*key, json::get(item, key)?)));
             match declared {
                 // In Gemini, a tool is a list of functions or a built-in tool.
                 Some((key, functions)) => {
-                    let place = Place { key, ..place };
+                    let (mut empty, mut others) = (String::new(), String::new());
+                    for (name, value) in json::fields(item).filter(|(name, _)| !name.is(key)) {
+                        let out = if value == "null" { &mut empty } else { &mut others };
+                        out.push(',');
+                        json::push_str(name, out);
+                        out.push(':');
+                        out.push_str(value);
+                    }
+                    let place = Place { key, empty: &empty, ..place };
                     for function in json::items(functions) {
                         is_all &= self.add_function(function, place);
                     }
-                    let mut others = String::new();
-                    json::push_other_fields(item, &[key], &mut others);
                     if let Some(others) = others.strip_prefix(',') {
                         is_all &= self.add_provider_tool(&format!("{{{others}}}"), place);
                     }
@@ -96,7 +102,7 @@ impl EnvelopeInfo {
         is_all
     }
 
-    fn add_function(&mut self, item: &str, place: Place) -> bool {
+    fn add_function(&mut self, item: &str, place: Place<'_>) -> bool {
         let Some(tool) = imported_tool(item, place) else { return false };
         if self.tools.iter().any(|known| known.name() == tool.name()) {
             return false;
@@ -106,7 +112,7 @@ impl EnvelopeInfo {
     }
 
     /// Adds a tool that only its provider can run, with a name that no other tool has.
-    fn add_provider_tool(&mut self, item: &str, place: Place) -> bool {
+    fn add_provider_tool(&mut self, item: &str, place: Place<'_>) -> bool {
         if !json::is_object(item) {
             return false;
         }
@@ -130,12 +136,14 @@ impl EnvelopeInfo {
 
 /// Where a tool is in a request.
 #[derive(Clone, Copy)]
-struct Place {
+struct Place<'a> {
     format: Format,
     /// Index of the item of the list that contains it.
     group: usize,
     /// The field of that item, in Gemini; otherwise empty.
     key: &'static str,
+    /// The fields of that item whose value is `null`, each preceded by a comma.
+    empty: &'a str,
     /// True in the field `functions`, which `tools` has replaced.
     is_deprecated: bool,
 }
@@ -148,6 +156,8 @@ pub(crate) struct ToolSource<'a> {
     pub(crate) original: &'a str,
     /// Index of the item of the request's list that contains the tool.
     pub(crate) group: usize,
+    /// The fields of that item whose value is `null`, each preceded by a comma.
+    pub(crate) empty: Cow<'a, str>,
     /// True if Gemini's field has the name `function_declarations`.
     pub(crate) is_snake_case: bool,
     /// True if the field of the request is `functions`.
@@ -157,11 +167,12 @@ pub(crate) struct ToolSource<'a> {
 }
 
 impl<'a> ToolSource<'a> {
-    fn new(original: &'a str, place: Place) -> ToolSource<'a> {
+    fn new(original: &'a str, place: Place<'a>) -> ToolSource<'a> {
         ToolSource {
             format: Cow::Borrowed(place.format.name()),
             original,
             group: place.group,
+            empty: Cow::Borrowed(place.empty),
             is_snake_case: place.key == "function_declarations",
             is_deprecated: place.is_deprecated,
             is_provider_tool: false,
@@ -176,6 +187,7 @@ impl<'a> ToolSource<'a> {
             format: json::get_str(source, "format")?.text(),
             original: json::get(source, "original")?,
             group: json::get(source, "group").and_then(|it| it.parse().ok()).unwrap_or(0),
+            empty: json::get_str(source, "empty").map(Str::text).unwrap_or_default(),
             is_snake_case: is("snake_case"),
             is_deprecated: is("deprecated"),
             is_provider_tool: is("provider_tool"),
@@ -193,6 +205,10 @@ impl<'a> ToolSource<'a> {
         json::push_string(&self.format, out);
         if self.group > 0 {
             out.push_str(&format!(",\"group\":{}", self.group));
+        }
+        if !self.empty.is_empty() {
+            out.push_str(",\"empty\":");
+            json::push_string(&self.empty, out);
         }
         let flags = [
             ("snake_case", self.is_snake_case),
@@ -229,7 +245,7 @@ fn name_of(item: &str) -> Option<Str<'_>> {
 }
 
 /// Reads a function of a request. It has its bytes if rendering for the same provider would change them.
-fn imported_tool(item: &str, place: Place) -> Option<Tool> {
+fn imported_tool(item: &str, place: Place<'_>) -> Option<Tool> {
     let mut out = description_of(item)?;
     let tool = Tool::from_json(&out).ok()?;
     let target = Target::ALL.into_iter().find(|target| target.format() == place.format);

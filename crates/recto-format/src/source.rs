@@ -26,6 +26,7 @@
 //!   value of that field.
 //! - `after`: the id of the reasoning item in front of an item of OpenAI's Responses. The provider
 //!   rejects the item without it.
+//! - `stored`: the call of a result was not in the imported request, so it is stored at the provider.
 //! - `provider` and `model` name the producer of an assistant message. Signatures and opaque parts are
 //!   sent to that producer only.
 
@@ -70,6 +71,8 @@ pub struct Source<'a> {
     pub field: Option<Str<'a>>,
     /// Id of the reasoning item that the provider requires in front of this item.
     pub after: Option<Str<'a>>,
+    /// True if the call of this result was not in the imported request. JSON: `stored`.
+    pub has_stored_call: bool,
 }
 
 /// White space of a JSON text.
@@ -121,6 +124,7 @@ impl<'a> Source<'a> {
                 "model" => read.model = Str::of(value),
                 "original" => read.original = Some(value),
                 "verbatim" => read.is_verbatim = value == "true",
+                "stored" => read.has_stored_call = value == "true",
                 "layout" if value == r#""spaced""# => read.layout = Layout::Spaced,
                 "of" => read.original_hash = Str::of(value),
                 "piece" => read.piece = value.parse::<u32>().map_or(0, |piece| piece as usize),
@@ -187,6 +191,10 @@ impl<'a> Source<'a> {
         if self.layout == Layout::Spaced {
             key_into("layout", start, out);
             out.push_str("\"spaced\"");
+        }
+        if self.has_stored_call {
+            key_into("stored", start, out);
+            out.push_str("true");
         }
         if self.is_verbatim {
             key_into("verbatim", start, out);
@@ -293,6 +301,7 @@ mod tests {
             r#"{"format":"anthropic","field":"system"}"#,
             r#"{"format":"openai-responses","after":"rs_1"}"#,
             r#"{"format":"openai-chat","verbatim":true}"#,
+            r#"{"format":"openai-responses","stored":true}"#,
             r#"{"format":"x","before":[{"type":"summary"}],"original":{}}"#,
             r#"{"format":"x","original":{},"behind":[{"type":"end"}],"envelope":{"items":null}}"#,
             r#"{"format":"x","envelope":null,"spacing":["\n  ",",\n  ","\n"]}"#,

@@ -1,7 +1,8 @@
 //! Compares Recto with the verdicts of real providers: `cargo xtask verdicts DIR` runs it.
 //!
 //! DIR holds recorded requests as `KIND/ok/NAME.json` and `KIND/refused/NAME.json`, where KIND is
-//! `anthropic`, `openai-chat`, `openai-responses`, `gemini` or `bedrock-converse`. If there is an
+//! `anthropic`, `openai-chat`, `openai-responses`, `gemini`, `bedrock-converse` or `other-chat` (other
+//! servers with the interface of chat completions). If there is an
 //! `index.jsonl`, its lines `{file, uri, status, response}` name the address, which may name the
 //! model, and the provider's error text.
 //!
@@ -10,7 +11,12 @@
 //! - whether the format is recognised;
 //! - which findings of severity error `lint` has, for the request's own provider and model;
 //! - whether import and render for the same provider give the same history: as values, and byte by
-//!   byte.
+//!   byte;
+//! - whether the tools of the request, stored as the tools of a conversation, are rendered with the same
+//!   value.
+//!
+//! Lint is given the model and no other fields, as `recto lint` is; a request counts as refused with lint
+//! errors also if an error depends on its fields. The format is the recognised one.
 //!
 //! Then it edits the accepted requests at random: see `edits.rs`.
 
@@ -25,7 +31,8 @@ use std::path::{Path, PathBuf};
 
 use recto_core::{Approx, Message, Settings};
 use recto_format::{
-    Format, ImportOptions, RenderOptions, Replay, Severity, Target, import, lint, render,
+    EnvelopeInfo, Format, ImportOptions, RenderOptions, Replay, Severity, Target, import, lint,
+    render,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -41,15 +48,20 @@ const KINDS: &[(&str, Format, Target)] = &[
     ("openai-responses", Format::OpenAiResponses, Target::OpenAiResponses),
     ("gemini", Format::Gemini, Target::Gemini),
     ("bedrock-converse", Format::BedrockConverse, Target::BedrockConverse),
+    ("other-chat", Format::OpenAiChat, Target::OpenAiChat),
 ];
 
-/// Number of random edits of all accepted requests together.
+/// Default number of random edits of all accepted requests together.
 const EDITS: usize = 120_000;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let folder = PathBuf::from(arguments.next().ok_or("usage: verdicts DIR [--show]")?);
-    let show = arguments.any(|argument| argument == "--show");
+    let usage = "usage: verdicts DIR [--show] [--edits=COUNT]";
+    let folder = PathBuf::from(arguments.next().ok_or(usage)?);
+    let options: Vec<String> = arguments.collect();
+    let show = options.iter().any(|option| option == "--show");
+    let count = options.iter().find_map(|option| option.strip_prefix("--edits="));
+    let edit_count = count.map_or(Ok(EDITS), str::parse)?;
     let index = Index::read(&folder.join("index.jsonl"))?;
     let mut total = Table::default();
     let mut edits = Edits::default();
@@ -58,7 +70,7 @@ fn main() -> Result<()> {
     for &(kind, ..) in KINDS {
         accepted += requests(&folder.join(kind))?.iter().filter(|(it, _)| is_ok(*it)).count();
     }
-    let edits_each = EDITS.div_ceil(accepted.max(1));
+    let edits_each = usize::div_ceil(edit_count, accepted.max(1));
     for &(kind, format, target) in KINDS {
         let mut table = Table::default();
         let mut shapes = Shapes::default();
@@ -112,17 +124,28 @@ fn with_view(
 ) -> Result<()> {
     let request: Value = serde_json::from_str(body)?;
     let model = model_of(&request, recorded);
-    let fields = other_fields(body, target)?;
+    let mut fields = other_fields(body, target)?;
+    let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+    // A body without a known format is imported as the format of its folder.
+    let recognised = import(body, None, &ImportOptions::default(), &mut replay).is_ok();
+    if !recognised {
+        replay = Replay::new(Settings::counting_with(Approx), 0);
+        import(body, Some(format), &ImportOptions::default(), &mut replay)?;
+    }
+    let replayed = replay.conversations.first().ok_or("no conversation")?;
+    let view: Vec<Message> = replayed.branches[0].conversation.messages().cloned().collect();
+    let tools =
+        replayed.envelope.as_deref().map(|envelope| EnvelopeInfo::of(envelope, format).tools);
+    let tools = tools.unwrap_or_default();
+    // The tools of the conversation replace the field. `toolConfig` also has the choice of a tool.
+    if !tools.is_empty() && target != Target::BedrockConverse {
+        fields.retain(|key, _| key != "tools" && key != "functions");
+    }
+    let tools = if target == Target::BedrockConverse { &[][..] } else { &tools[..] };
     let fields: Vec<(&str, &str)> =
         fields.iter().map(|(key, value)| (key.as_str(), value.get())).collect();
-    let options =
-        RenderOptions { model: model.as_deref(), fields: &fields, ..RenderOptions::default() };
-    let mut replay = Replay::new(Settings::counting_with(Approx), 0);
-    import(body, Some(format), &ImportOptions::default(), &mut replay)?;
-    let conversation =
-        &replay.conversations.first().ok_or("no conversation")?.branches[0].conversation;
-    let view: Vec<Message> = conversation.messages().cloned().collect();
-    then(&view, &options)
+    let model = model.as_deref();
+    then(&view, &RenderOptions { model, fields: &fields, tools, ..RenderOptions::default() })
 }
 
 /// The requests below a folder, with the verdict on each.
@@ -182,6 +205,9 @@ impl Index {
 struct Judged {
     recognised: bool,
     errors: Vec<String>,
+    errors_with_fields: Vec<String>,
+    /// Whether the tools have the same value; `None` without tools.
+    same_tools: Option<bool>,
     same_values: bool,
     same_bytes: bool,
     /// The first difference between the histories of the recorded and the rendered request, or the error.
@@ -208,12 +234,23 @@ impl Judged {
         recorded: Option<&Recorded>,
     ) -> Result<()> {
         with_view(body, format, target, recorded, |view, options| {
-            self.errors = lint(view, target, options)
-                .iter()
-                .filter(|finding| finding.rule.severity == Severity::Error)
-                .map(ToString::to_string)
-                .collect();
+            let errors = |options: &RenderOptions<'_>| -> Vec<String> {
+                let findings = lint(view, target, options);
+                let is_error = |severity| severity == Severity::Error;
+                let errors = findings.iter().filter(|it| is_error(it.rule.severity));
+                errors.map(ToString::to_string).collect()
+            };
+            self.errors = errors(&RenderOptions { fields: &[], ..*options });
+            self.errors_with_fields = errors(options);
             let rendered = render(view, target, options)?;
+            let tools = |body: &str| -> Result<Option<Value>> {
+                let request: Value = serde_json::from_str(body)?;
+                let tools = ["tools", "functions"].iter().find_map(|key| request.get(*key));
+                Ok(tools.filter(|tools| tools.as_array().is_some_and(|it| !it.is_empty())).cloned())
+            };
+            if let Some(recorded) = tools(body)? {
+                self.same_tools = Some(tools(&rendered.body)?.is_some_and(|it| it == recorded));
+            }
             let (before, after) =
                 (History::of(body, target)?, History::of(&rendered.body, target)?);
             self.same_bytes = before.0 == after.0;
@@ -230,15 +267,22 @@ impl Judged {
 
     fn show(&self, name: &str, verdict: Verdict, recorded: Option<&Recorded>) {
         let is_bad = match verdict {
-            Verdict::Ok => !self.recognised || !self.errors.is_empty() || !self.same_bytes,
+            Verdict::Ok => {
+                let is_clean = self.errors.is_empty() && self.errors_with_fields.is_empty();
+                !self.recognised || !is_clean || !self.same_bytes || self.same_tools == Some(false)
+            }
             Verdict::Refused => true,
         };
         if !is_bad {
             return;
         }
         let kind = if self.same_values { "bytes" } else { "values" };
-        println!("{name}: recognised {}, {kind} {}", self.recognised, self.difference);
-        for error in &self.errors {
+        let tools = self.same_tools.unwrap_or(true);
+        println!(
+            "{name}: recognised {}, tools {tools}, {kind} {}",
+            self.recognised, self.difference
+        );
+        for error in self.errors.iter().chain(&self.errors_with_fields) {
             println!("    lint: {error}");
         }
         if let Some(recorded) = recorded.filter(|_| verdict == Verdict::Refused) {
@@ -318,6 +362,8 @@ struct Table {
     refused: usize,
     recognised: usize,
     with_errors: usize,
+    with_tools: usize,
+    same_tools: usize,
     same_values: usize,
     same_bytes: usize,
     refused_with_errors: usize,
@@ -328,11 +374,15 @@ impl Table {
         self.recognised += usize::from(judged.recognised);
         if verdict == Verdict::Refused {
             self.refused += 1;
-            self.refused_with_errors += usize::from(!judged.errors.is_empty());
+            let is_flagged = !judged.errors.is_empty() || !judged.errors_with_fields.is_empty();
+            self.refused_with_errors += usize::from(is_flagged);
             return;
         }
         self.accepted += 1;
-        self.with_errors += usize::from(!judged.errors.is_empty());
+        let is_flagged = !judged.errors.is_empty() || !judged.errors_with_fields.is_empty();
+        self.with_errors += usize::from(is_flagged);
+        self.with_tools += usize::from(judged.same_tools.is_some());
+        self.same_tools += usize::from(judged.same_tools == Some(true));
         self.same_values += usize::from(judged.same_values);
         self.same_bytes += usize::from(judged.same_bytes);
     }
@@ -342,6 +392,8 @@ impl Table {
         self.refused += other.refused;
         self.recognised += other.recognised;
         self.with_errors += other.with_errors;
+        self.with_tools += other.with_tools;
+        self.same_tools += other.same_tools;
         self.same_values += other.same_values;
         self.same_bytes += other.same_bytes;
         self.refused_with_errors += other.refused_with_errors;
@@ -359,6 +411,7 @@ impl fmt::Display for Table {
         writeln!(f, "  accepted, with lint errors      {}", of(self.with_errors, self.accepted))?;
         writeln!(f, "  accepted, history unchanged     {}", of(self.same_values, self.accepted))?;
         writeln!(f, "  accepted, history byte for byte {}", of(self.same_bytes, self.accepted))?;
+        writeln!(f, "  accepted, tools unchanged       {}", of(self.same_tools, self.with_tools))?;
         writeln!(
             f,
             "  refused, with lint errors       {}",

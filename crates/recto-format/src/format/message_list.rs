@@ -13,7 +13,7 @@ mod write;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::Write;
 
 use recto_core::{Message, Role, Timestamp};
@@ -219,6 +219,10 @@ pub(crate) struct ReadState {
     pub(crate) after: Option<String>,
     /// The instructions of the newest request that had some, escaped.
     pub(crate) instructions: Option<String>,
+    /// Ids of the calls so far, for formats whose calls may be stored at the provider.
+    pub(crate) call_ids: HashSet<String>,
+    /// True if the current message is the result of a call that is not in the file.
+    pub(crate) has_stored_call: bool,
 }
 
 impl ReadState {

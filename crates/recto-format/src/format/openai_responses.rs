@@ -120,6 +120,13 @@ impl MessageCodec for OpenAiResponses {
         } else {
             state.after.clone_from(&state.reasoning);
         }
+        if let Some(id) = json::get_str(foreign, "call_id").map(Str::text) {
+            let kind = json::get_str(foreign, "type").map(Str::text).unwrap_or_default();
+            match kind.ends_with("_output") {
+                true => state.has_stored_call = !state.call_ids.contains(&*id),
+                false => drop(state.call_ids.insert(id.into_owned())),
+            }
+        }
         Ok(vec![draft])
     }
 

@@ -26,7 +26,11 @@ impl AlternatingWriter {
             None => {}
         }
         body.has_content = true;
-        body.push(if side == Side::Assistant { self.assistant } else { self.user });
+        body.push(match side {
+            Side::Assistant => self.assistant,
+            Side::User => self.user,
+            Side::System => r#"{"role":"system","content":["#,
+        });
         self.open = Some((side, false));
     }
 

@@ -19,6 +19,16 @@ fn hides_thinking(first: &Turn<'_>, second: &Turn<'_>) -> bool {
     is_joined && second.starts_with_thinking() && !first.starts_with_thinking()
 }
 
+/// For a call or result of the provider's server: whether it is a call, and its id.
+fn server_id<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
+    let Block::ProviderPart { kind, json } = block else { return None };
+    match kind.escaped() {
+        "server_tool_use" | "mcp_tool_use" => Some((true, json::get_str(json, "id"))),
+        kind if kind.ends_with("_tool_result") => Some((false, json::get_str(json, "tool_use_id"))),
+        _ => None,
+    }
+}
+
 impl<'a> Planner<'a, '_> {
     /// Merges consecutive turns of one role.
     pub(super) fn merge_turns(&mut self) {
@@ -82,21 +92,13 @@ impl<'a> Planner<'a, '_> {
     /// Omits calls of Anthropic's server without a result in the same turn, and results without a call.
     /// Returns the index of the first omitted block, because its counterpart may still be appended.
     fn drop_unpaired_server_calls(&mut self, turn: &mut Turn<'a>) -> Option<usize> {
-        fn id_of<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
-            let Block::ProviderPart { kind, json } = block else { return None };
-            match kind.escaped() {
-                "server_tool_use" | "mcp_tool_use" => Some((true, json::get_str(json, "id"))),
-                kind if kind.ends_with("_tool_result") => {
-                    Some((false, json::get_str(json, "tool_use_id")))
-                }
-                _ => None,
-            }
-        }
         let server: Vec<(usize, bool, Option<Str<'_>>)> = turn
             .blocks
             .iter()
             .enumerate()
-            .filter_map(|(number, block)| id_of(block).map(|(is_call, id)| (number, is_call, id)))
+            .filter_map(|(number, block)| {
+                server_id(block).map(|(is_call, id)| (number, is_call, id))
+            })
             .collect();
         if server.is_empty() {
             return None;
@@ -226,7 +228,11 @@ impl<'a> Planner<'a, '_> {
     /// white space.
     fn finish_last_message(&mut self) {
         let is_assistants = |turn: &&Turn<'a>| turn.side == Side::Assistant && !turn.has_calls();
+        // The model continues its turn after a call of the server (`pause_turn`).
+        let is_paused =
+            |turn: &Turn<'a>| turn.blocks.last().is_some_and(|block| server_id(block).is_some());
         if let Some(turn) = self.turns.last().filter(is_assistants)
+            && !is_paused(turn)
             && self.requires_user_last()
         {
             let at = turn.from.last().copied().unwrap_or(0);

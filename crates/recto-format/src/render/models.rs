@@ -25,6 +25,8 @@ const BINDS_THINKING_SINCE: &[(&str, (u32, u32))] = &[
 const WITHOUT_FIELDS: &[(&str, &[&str])] = &[("2026-10-21", &["temperature", "top_p", "top_k"])];
 /// First version of Anthropic's API that rejects citations in texts of the user. Same source.
 const WITHOUT_USER_CITATIONS: &str = "2026-10-21";
+/// First version of Anthropic's API that rejects documents in messages of the assistant. Same source.
+const WITHOUT_ASSISTANT_DOCUMENTS: &str = "2026-10-21";
 
 /// Models of OpenAI that reject system and developer messages.
 /// Source: error text "'messages[0].role' does not support 'developer' with this model" for `o1-mini`.
@@ -76,6 +78,13 @@ pub(crate) fn rejects_listed_system(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
     let Some(at) = name.find("claude") else { return false };
     version(&name[at..]).is_some_and(|version| version < LISTED_SYSTEM_SINCE)
+}
+
+/// True if a model of Anthropic accepts messages of role system in the list of messages.
+pub(super) fn accepts_listed_system(model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    let Some(at) = name.find("claude") else { return false };
+    version(&name[at..]).is_some_and(|version| version >= LISTED_SYSTEM_SINCE)
 }
 
 /// True if a model reads `reasoning_content` of its earlier messages in chat completions.
@@ -140,6 +149,11 @@ pub(super) fn version_without(
 /// True if the version of Anthropic's API rejects citations in texts of the user.
 pub(super) fn rejects_user_citations(api_version: Option<&str>) -> bool {
     api_version.is_some_and(|version| version >= WITHOUT_USER_CITATIONS)
+}
+
+/// True if the version of Anthropic's API rejects documents in messages of the assistant.
+pub(super) fn rejects_documents(api_version: Option<&str>) -> bool {
+    api_version.is_some_and(|version| version >= WITHOUT_ASSISTANT_DOCUMENTS)
 }
 
 /// True if a model of Google requires a signature on the first call of a turn.

@@ -130,9 +130,10 @@ impl<'a> Originals<'a> {
                     let is_field = source.field.is_some();
                     // Without further fields it is a message, and not a response that contains one.
                     let is_message = source.original.is_none() && !messages[at].has_other_fields;
-                    let text = text.filter(|text| {
-                        is_field || is_message || is_request_message(text, dialect.target)
-                    });
+                    let text = match is_field || is_message {
+                        true => text,
+                        false => text.and_then(|text| request_message(text, dialect.target)),
+                    };
                     let form = ImportedForm::at(messages, at, dialect.target, options);
                     let violation = text.as_ref().and_then(|it| form.violation(it));
                     let text = text.filter(|_| violation.is_none());
@@ -237,7 +238,7 @@ impl<'a> Originals<'a> {
                             || ACCEPTED.contains(finding.rule)
                                 && !ImportedForm::at(messages, at, dialect.target, options)
                                     .violates(finding.rule)
-                            || is_accepted_here(finding.rule, &messages[at], options)
+                            || is_accepted_here(finding.rule, messages, at, options)
                             || *finding.rule == rule::RESULTS_HAVE_CALLS
                                 && has_earlier_call(messages, at)
                     }
@@ -257,9 +258,17 @@ impl<'a> Originals<'a> {
             }
         }
         // The provider accepts audio of the model by its id only.
+        let known = ["role", "content", "audio", "refusal", "name", "tool_calls", "annotations"];
         for (at, message) in messages.iter().enumerate() {
-            let is_audio = |part: &Part<'_>| matches!(part, Part::Other { kind, .. } if kind.is("openai_audio"));
-            if message.parts.iter().any(is_audio) {
+            let has_audio = |part: &Part<'_>| match part {
+                Part::Other { kind, json } if kind.is("openai_audio") => {
+                    let mut fields = json::get(json, "audio").into_iter().flat_map(json::fields);
+                    fields.any(|(key, _)| !key.is("id"))
+                        || self.at(at).is_none_or(|it| !json::Object::of(&it.text).has_only(&known))
+                }
+                _ => false,
+            };
+            if message.parts.iter().any(has_audio) {
                 self.remove(at);
             }
         }
@@ -393,6 +402,8 @@ fn has_earlier_call(messages: &[MessageParts<'_>], at: usize) -> bool {
     });
     let is_call = |id: &str, message: &MessageParts<'_>| {
         message.parts.iter().any(|part| match part {
+            // The item may be the call.
+            Part::Other { kind, .. } if kind.is("item_reference") => true,
             Part::Other { json, .. } => {
                 json::get_str(json, "call_id").is_some_and(|call| call.escaped() == id)
             }
@@ -402,46 +413,86 @@ fn has_earlier_call(messages: &[MessageParts<'_>], at: usize) -> bool {
     results.into_iter().all(|id| messages[..at].iter().any(|message| is_call(id, message)))
 }
 
-/// True if the message has a result of a server call for each call.
-fn has_nested_result(message: &MessageParts<'_>) -> bool {
-    let count = |is_result: bool| {
-        let is_it = |part: &&Part<'_>| match part {
-            Part::Other { kind, .. } => {
-                let kind = kind.escaped();
-                if is_result { kind.ends_with("_tool_result") } else { kind.ends_with("tool_use") }
-            }
-            _ => false,
+/// The calls and results of the provider's server in a message: whether it is a call, and its id.
+fn server_calls<'m>(
+    message: &'m MessageParts<'_>,
+) -> impl Iterator<Item = (bool, Option<Str<'m>>)> {
+    message.parts.iter().filter_map(|part| match part {
+        Part::Other { kind, json } if kind.escaped().ends_with("tool_use") => {
+            Some((true, json::get_str(json, "id")))
+        }
+        Part::Other { kind, json } if kind.escaped().ends_with("_tool_result") => {
+            Some((false, json::get_str(json, "tool_use_id")))
+        }
+        _ => None,
+    })
+}
+
+/// True if the calls and results of the provider's server in the message at position `at` belong together,
+/// or are in flight: the client answers a call beside them, the result is in a later message, or the
+/// message is the last and the model continues it (`pause_turn`).
+fn are_in_flight(messages: &[MessageParts<'_>], at: usize) -> bool {
+    let message = &messages[at];
+    let has = |messages: &[MessageParts<'_>], wanted: bool, id: Option<Str<'_>>| {
+        let is_it = |(is_call, other): (bool, Option<Str<'_>>)| {
+            is_call == wanted && other.map(Str::escaped) == id.map(Str::escaped)
         };
-        message.parts.iter().filter(is_it).count()
+        messages.iter().flat_map(server_calls).any(is_it)
     };
-    count(true) > 0 && count(true) == count(false)
+    let is_client_call = |part: &Part<'_>| matches!(part, Part::ToolUse { .. });
+    let is_answered_here = message.parts.iter().any(is_client_call);
+    let is_last = at + 1 == messages.len();
+    let count =
+        |wanted: bool| server_calls(message).filter(|(is_call, _)| *is_call == wanted).count();
+    // A result may be of a kind that is not known here.
+    let is_whole = count(true) > 0 && count(true) == count(false);
+    is_whole
+        || server_calls(message).all(|(is_call, id)| match is_call {
+            true => is_answered_here || is_last || has(&messages[at..], false, id),
+            false => has(&messages[..=at], true, id),
+        })
 }
 
 /// Rules that an imported message can violate only in some cases.
-fn is_accepted_here(rule: &Rule, message: &MessageParts<'_>, options: &RenderOptions<'_>) -> bool {
+fn is_accepted_here(
+    rule: &Rule,
+    messages: &[MessageParts<'_>],
+    at: usize,
+    options: &RenderOptions<'_>,
+) -> bool {
+    let source = messages[at].source;
     if *rule == rule::THINKING_FOR_ITS_MAKER {
         // Without a model, the message comes from a request that its own model accepted.
-        let model = message.source.and_then(|source| source.model).zip(options.model);
+        let model = source.and_then(|source| source.model).zip(options.model);
         return model.is_none_or(|(made_by, model)| is_same_model(&made_by.text(), model));
     }
     if *rule == rule::SERVER_CALLS_ARE_WHOLE {
-        // A call of the server is in flight while the client answers the calls beside it. A result may
-        // also be of a kind that is not known here.
-        let is_client_call = |part: &Part<'_>| matches!(part, Part::ToolUse { .. });
-        return message.parts.iter().any(is_client_call) || has_nested_result(message);
+        return are_in_flight(messages, at);
     }
-    // The call is stored at the provider.
-    *rule == rule::RESULTS_HAVE_CALLS && has_stored_history(options)
+    // The call is stored at the provider. Without fields it is not known whether the request says so.
+    let is_tools = |(key, _): &(&str, &str)| ["tools", "functions"].contains(key);
+    let may_be_stored =
+        options.fields.iter().all(is_tools) && source.is_some_and(|source| source.has_stored_call);
+    *rule == rule::RESULTS_HAVE_CALLS && (has_stored_history(options) || may_be_stored)
 }
 
-/// False for a whole response of a model: a request accepts only the message of it.
-fn is_request_message(text: &str, target: Target) -> bool {
-    let fields = json::Object::of(text);
-    match target {
-        Target::Anthropic | Target::BedrockConverse => fields.has_only(&["role", "content"]),
-        Target::OpenAiChat => fields.get("role").is_some(),
-        _ => true,
-    }
+/// The message of a request in the bytes of an import: a response of a model contains it.
+fn request_message(text: Cow<'_, str>, target: Target) -> Option<Cow<'_, str>> {
+    let fields = json::Object::of(&text);
+    let inner = match target {
+        Target::Anthropic if fields.has_only(&["role", "content"]) => return Some(text),
+        Target::Anthropic => {
+            let content = fields.get("content").filter(|_| fields.get("stop_reason").is_some())?;
+            let message = format!(r#"{{"role":"assistant","content":{content}}}"#);
+            return Some(Cow::Owned(message));
+        }
+        Target::BedrockConverse if fields.has_only(&["role", "content"]) => return Some(text),
+        Target::BedrockConverse => json::get(fields.get("output")?, "message")?,
+        Target::OpenAiChat if fields.get("role").is_some() => return Some(text),
+        Target::OpenAiChat => json::get(json::items(fields.get("choices")?).next()?, "message")?,
+        Target::OpenAiResponses | Target::Gemini => return Some(text),
+    };
+    Some(Cow::Owned(inner.to_owned()))
 }
 
 /// True if a plain message is known to have the form of the provider, without reading it again.

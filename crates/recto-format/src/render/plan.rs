@@ -221,6 +221,26 @@ impl<'a> Planner<'a, '_> {
             && self.options.model.is_some_and(models::rejects_listed_system)
     }
 
+    /// True for a system message after a message of the user that is the last or that the assistant's
+    /// follows, for a model that accepts such messages in the list of messages.
+    fn is_listed_system(&self, at: usize, blocks: &[Block<'_>]) -> bool {
+        let follows_user = match self.turns.last() {
+            Some(turn) => turn.side == Side::User || turn.has_calls(),
+            None => false,
+        };
+        let is_text = |block: &Block<'_>| matches!(block, Block::Text { .. });
+        // Results of earlier calls are written before it, but those of later messages are not known.
+        let is_open = |call: &Call<'_>| call.result.from.is_none_or(|from| from > at);
+        let next = self.messages.get(at + 1);
+        self.dialect.target == Target::Anthropic
+            && self.has_dialogue
+            && follows_user
+            && next.is_none_or(|next| next.role == Role::Assistant)
+            && blocks.iter().all(is_text)
+            && !self.turns.last().is_some_and(|turn| turn.calls().any(is_open))
+            && self.options.model.is_some_and(models::accepts_listed_system)
+    }
+
     /// Adds a turn that keeps its bytes. Its blocks are not written; they tell which calls it has.
     fn keep_original(&mut self, at: usize, original: Original<'a>) {
         let mut converted = ConvertedParts::default();
@@ -252,7 +272,8 @@ impl<'a> Planner<'a, '_> {
             _ => false,
         };
         let is_unstable = blocks.iter().any(is_open);
-        self.turns.push(Turn { side, blocks, name: None, from, original, is_unstable });
+        let (name, is_listed) = (None, false);
+        self.turns.push(Turn { side, blocks, name, from, original, is_listed, is_unstable });
         self.add_turn(Side::User, user_blocks, None, last);
     }
 
@@ -288,6 +309,15 @@ impl<'a> Planner<'a, '_> {
                 self.report(&rule::SYSTEM_FOR_THE_MODEL, at, message);
                 if self.has_dialogue { Side::User } else { Side::System }
             }
+            Side::System if self.is_listed_system(at, &blocks) => {
+                // A message of the user that is appended makes it text of the user.
+                let is_last = at + 1 == self.messages.len();
+                let is_unstable = is_last || self.originals.may_return(at);
+                let (name, from, original) = (None, vec![at], None);
+                let is_listed = true;
+                let turn = Turn { side, blocks, name, from, original, is_listed, is_unstable };
+                return self.turns.push(turn);
+            }
             Side::System if self.dialect.requires_alternation && self.has_dialogue => {
                 self.report(&rule::SYSTEM_IN_FRONT, at, "a system message follows other messages");
                 Side::User
@@ -320,6 +350,7 @@ impl<'a> Planner<'a, '_> {
                     name,
                     from: vec![at],
                     original: None,
+                    is_listed: false,
                     is_unstable,
                 });
             }
@@ -593,9 +624,14 @@ impl<'a> Planner<'a, '_> {
 
     /// True if the model rejects thinking of a message because earlier messages were edited.
     fn has_other_prefix(&self, at: usize) -> bool {
+        let made_by = || Some(self.messages[at].source?.model?.text());
+        let binds = match self.options.model {
+            Some(model) => models::binds_thinking(model),
+            None => made_by().is_some_and(|model| models::binds_thinking(&model)),
+        };
         self.dialect.target == Target::Anthropic
             && self.options.edited_before.contains(&at)
-            && self.options.model.is_some_and(models::binds_thinking)
+            && binds
             && !asks_to_drop_thinking(self.options)
     }
 
@@ -777,9 +813,13 @@ fn is_citations_setting(citations: &str) -> bool {
     json::is_object(citations) && json::fields(citations).all(is_known)
 }
 
-/// The transcript of an audio answer of the model.
+/// The readable text of a part of another provider: the transcript of an audio answer, or the summary of a
+/// compaction.
 fn transcript<'a>(part: &Part<'a>) -> Option<Str<'a>> {
     match part {
+        Part::Other { kind, json } if kind.is("compaction") => {
+            json::get_str(json, "content").filter(|text| !text.is_blank())
+        }
         Part::Other { kind, json } if kind.is("openai_audio") => {
             json::get_str(json::get(json, "audio")?, "transcript")
         }

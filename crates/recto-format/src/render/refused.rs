@@ -21,6 +21,8 @@ pub(super) struct ImportedForm<'a> {
     /// True if the provider's own servers receive the request.
     is_strict: bool,
     is_last: bool,
+    /// True if the version of the API rejects documents of the assistant.
+    rejects_documents: bool,
 }
 
 impl<'a> ImportedForm<'a> {
@@ -39,7 +41,9 @@ impl<'a> ImportedForm<'a> {
             Target::Anthropic => options.model.is_none_or(models::is_claude),
             Target::Gemini | Target::BedrockConverse => true,
         };
-        ImportedForm { message, target, is_strict, is_last }
+        let rejects_documents =
+            target == Target::Anthropic && models::rejects_documents(options.api_version);
+        ImportedForm { message, target, is_strict, is_last, rejects_documents }
     }
 
     /// True if the provider rejects the message for its violation of a rule that other imported messages
@@ -56,6 +60,9 @@ impl<'a> ImportedForm<'a> {
             rule::IDS_FIT => is_openai,
             rule::INPUT_IS_AN_OBJECT => {
                 is_claude && parts.iter().filter_map(input).any(|input| !json::is_object(input))
+            }
+            rule::MEDIA_WHERE_IT_MAY_STAND if self.rejects_documents => {
+                self.message.role == Role::Assistant
             }
             rule::MEDIA_WHERE_IT_MAY_STAND => {
                 is_openai && self.target == Target::OpenAiChat && parts.iter().any(has_image)

@@ -152,7 +152,7 @@ rules! {
     RESULTS_HAVE_CALLS "results_have_calls" ALL Error
         "a result has a call before it"
         "its content is kept as text from the user"
-        "all models; a request that continues a stored response (`previous_response_id`) may have results without calls"
+        "all models; a request that continues a stored response (`previous_response_id`, `conversation`) or has an item reference may have results without calls; without fields, lint accepts an imported result whose call was not in the request"
         [
             ErrorText "2026-11-18" "Anthropic: unexpected `tool_use_id` found in `tool_result` blocks",
             ErrorText "2026-11-18" "OpenAI chat: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
@@ -258,10 +258,11 @@ rules! {
     SYSTEM_IN_FRONT "system_in_front" TURNS Warning
         "system messages precede all other messages"
         "a later system message is kept in its position as text from the user"
-        "all models; a system message that was imported from the list of messages stays there (Claude Opus 4.8 and later accept it)"
+        "all models; Claude Opus 4.8 and later accept a system message in the list of messages: one that was imported stays there, and one between a message of the user and one of the assistant, or at the end after the user, is written there"
         [
             Documentation "2026-11-18" "platform.claude.com/docs/en/api/messages: `system` is a field of the request",
-            Recorded "2026-11-18" "requests to newer Claude models with messages of role system inside the list were accepted",
+            Recorded "2026-11-18" "requests to Claude Opus 4.8 and Claude Fable 5 with a message of role system after a message of the user were accepted, each as the last message or before one of the assistant",
+            Documentation "2026-11-18" "platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-8: messages of role system are accepted immediately after a turn of the user",
         ]
     THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning
         "thinking and signatures are sent only to the model that produced them"
@@ -283,7 +284,7 @@ rules! {
     CITATIONS_FROM_THE_ASSISTANT "citations_from_the_assistant" ANTHROPIC Warning
         "texts of the user have no citations"
         "citations in texts of the user are omitted"
-        "API version 2026-10-21 and later, which also reject the fields `temperature`, `top_p` and `top_k` and documents from the assistant"
+        "API version 2026-10-21 and later, which also reject the fields `temperature`, `top_p` and `top_k`, and documents from the assistant (`media_where_it_may_stand`)"
         [
             Documentation "2026-11-16" "platform.claude.com/docs/en/api/versioning: version 2026-10-21 answers 400 to these fields, to documents in messages of the assistant, and to citations in texts of the user",
         ]
@@ -320,10 +321,11 @@ rules! {
     SERVER_CALLS_ARE_WHOLE "server_calls_are_whole" ANTHROPIC Error
         "a call made by the provider's server and its result are in one turn"
         "a call without its result, or a result without its call, is omitted"
-        "all models; a call in flight beside a call of the client is accepted"
+        "all models; imported calls in flight are accepted: beside a call of the client, with the result in a later message, or in the last message (`pause_turn`)"
         [
             ErrorText "2026-11-18" "Anthropic: Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it",
             Recorded "2026-11-18" "a request with an MCP call in flight and a call that the client had answered was accepted",
+            Documentation "2026-11-18" "platform.claude.com/docs/en/build-with-claude/handling-stop-reasons: after `pause_turn`, the response is sent back as the last message and the model continues",
         ]
     REASONING_WITH_ITS_ITEM "reasoning_with_its_item" RESPONSES Error
         "a reasoning item is followed by the output that the model produced from it"
@@ -415,7 +417,7 @@ rules! {
     MEDIA_WHERE_IT_MAY_STAND "media_where_it_may_stand" ALL Error
         "images, audio and files are in messages from the user, or in results that support them"
         "other media is moved to a message from the user directly after"
-        "all models; imported messages keep their media, except for images at OpenAI"
+        "all models; imported messages keep their media, except for images at OpenAI and, with API version 2026-10-21 and later, documents of the assistant at Anthropic"
         [
             ErrorText "2026-11-18" "OpenAI chat: Image URLs are only allowed for messages with role 'user', but this message with role 'system' contains an image URL.",
             Assumed "2026-11-18" "the request types of the providers allow media in messages of the user, and some kinds in results",

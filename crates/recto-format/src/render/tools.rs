@@ -183,6 +183,8 @@ struct ToolList {
     is_grouped: bool,
     /// The item that is open, if its place in the imported request is known.
     open: Option<Option<usize>>,
+    /// The fields of the open item after its functions, each preceded by a comma.
+    empty: String,
 }
 
 impl ToolList {
@@ -208,6 +210,7 @@ impl ToolList {
                 false => r#"{"functionDeclarations":["#,
             });
             self.open = Some(group);
+            self.empty = source.map(|source| source.empty.to_string()).unwrap_or_default();
         } else {
             self.separate();
         }
@@ -222,7 +225,9 @@ impl ToolList {
 
     fn close(&mut self) {
         if self.open.take().is_some() {
-            self.out.push_str("]}");
+            self.out.push(']');
+            self.out.push_str(&std::mem::take(&mut self.empty));
+            self.out.push('}');
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) from: Vec<usize>,
     /// The bytes that are written instead of the blocks.
     pub(crate) original: Option<Original<'a>>,
+    /// True for a system text that is a message of the list.
+    pub(crate) is_listed: bool,
     /// True if an append can change the first byte of the turn.
     pub(crate) is_unstable: bool,
 }
@@ -38,7 +40,7 @@ impl<'a> Turn<'a> {
     pub(crate) fn placeholder(text: &'static str) -> Turn<'a> {
         let blocks = vec![Block::text(text)];
         let (side, name, from, original) = (Side::User, None, Vec::new(), None);
-        Turn { side, blocks, name, from, original, is_unstable: false }
+        Turn { side, blocks, name, from, original, is_listed: false, is_unstable: false }
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call<'a>> {
@@ -50,7 +52,8 @@ impl<'a> Turn<'a> {
 
     /// True if it belongs into the field of the request for system texts.
     pub(crate) fn is_in_system_field(&self) -> bool {
-        let is_listed = self.original.as_ref().is_some_and(|original| original.field.is_none());
+        let is_message = self.original.as_ref().is_some_and(|original| original.field.is_none());
+        let is_listed = self.is_listed || is_message;
         self.side == Side::System && !is_listed
     }
 

@@ -10,6 +10,7 @@ mod files;
 mod foreign_lists;
 mod frameworks;
 mod hostile;
+mod in_flight;
 mod kept_calls;
 mod lists;
 mod nested;

@@ -330,7 +330,8 @@ fn requests_with_tools() -> Vec<(Format, Target, Value)> {
                     {"name": "g", "description": "d"},
                 ]},
                 {"googleSearch": {}},
-                {"function_declarations": [{"name": "h", "parameters": {"type": 6}}]},
+                {"function_declarations": [{"name": "h", "parameters": {"type": 6}}],
+                    "codeExecution": null},
             ]),
         ),
         (

@@ -79,6 +79,15 @@ pub fn check(request: &Value) -> Check {
         let message = object(message, "messages", &at)?;
         only_fields(message, &["role", "content"], "field", &at)?;
         let role = string(message, "role", "role", &at)?;
+        // Newer models accept a system message between the user and the assistant.
+        let role_at =
+            |index: usize| messages.get(index).and_then(|message| message["role"].as_str());
+        let is_between = index > 0
+            && role_at(index - 1) == Some("user")
+            && role_at(index + 1).is_none_or(|role| role == "assistant");
+        if role == "system" && is_between && open_calls.is_empty() {
+            continue;
+        }
         if !["user", "assistant"].contains(&role) {
             return refuse("role", at, format!("no role {role:?}"));
         }

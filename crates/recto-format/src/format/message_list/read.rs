@@ -250,11 +250,16 @@ impl Reader<'_> {
         self.state.message_count += 1;
         let has_unreadable_part = std::mem::take(&mut self.state.has_unreadable_part);
         let after = self.state.after.take().map(|id| json::string(&id));
+        let origin = Source {
+            after: after.as_deref().and_then(Str::of),
+            has_stored_call: std::mem::take(&mut self.state.has_stored_call),
+            ..Source::default()
+        };
         for warning in self.state.warnings.drain(..) {
             out.warn(line, &join(path, &warning.field), warning.reason);
         }
         let error = match drafts {
-            Ok(drafts) => match finish(self.codec, foreign, &drafts, after.as_deref()) {
+            Ok(drafts) => match finish(self.codec, foreign, &drafts, origin) {
                 Ok(messages) if !has_unreadable_part => return Ok(messages),
                 Ok(messages) => {
                     if messages.iter().all(is_unreadable) {
@@ -267,7 +272,7 @@ impl Reader<'_> {
                         for FieldError { field, reason } in errors {
                             out.warn(line, &join(path, &field), reason);
                         }
-                        return Ok(finish(self.codec, foreign, &drafts, after.as_deref())?);
+                        return Ok(finish(self.codec, foreign, &drafts, origin)?);
                     }
                     None => FieldError::of(&error),
                 },
@@ -310,7 +315,7 @@ fn finish(
     codec: &dyn MessageCodec,
     foreign: &str,
     drafts: &[Draft],
-    after: Option<&str>,
+    origin: Source<'_>,
 ) -> Result<Vec<Message>, recto_core::Error> {
     if let [Draft::Unchanged] = drafts {
         return Ok(vec![unchanged(codec, foreign)?]);
@@ -321,8 +326,7 @@ fn finish(
         format: Some(Str::plain(codec.format().name())),
         original_hash: (pieces > 1).then(|| Str::plain(&hash)),
         pieces,
-        after: after.and_then(Str::of),
-        ..Source::default()
+        ..origin
     };
     let roles: Vec<Role> = drafts.iter().map(Draft::role).collect();
     let mut jsons: Vec<String> = drafts

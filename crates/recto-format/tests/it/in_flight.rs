@@ -1,0 +1,157 @@
+//! Messages that depend on what is outside the list of messages: calls that the provider runs or stores,
+//! responses of the model, system messages inside the list, and parts of other providers.
+
+use recto_core::Message;
+use recto_format::{Format, RenderOptions, Severity, Target, lint, render};
+use serde_json::{Value, json};
+
+use crate::files::messages;
+
+fn imported(request: &Value, format: Format) -> Vec<Message> {
+    messages(&request.to_string(), format).0
+}
+
+/// The rendered messages, in the field `key` of the request.
+fn rendered(view: &[Message], target: Target, model: &str, key: &str) -> Value {
+    let options = RenderOptions { model: Some(model), ..RenderOptions::default() };
+    let body = render(view, target, &options).unwrap().body;
+    serde_json::from_str::<Value>(&body).unwrap()[key].clone()
+}
+
+fn errors(view: &[Message], target: Target, options: &RenderOptions<'_>) -> Vec<String> {
+    let findings = lint(view, target, options);
+    let is_error = |severity| severity == Severity::Error;
+    findings.iter().filter(|it| is_error(it.rule.severity)).map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_server_call_may_have_its_result_in_a_later_message_or_be_continued() {
+    let code = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution",
+        "input": {"code": "f()"}});
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {},
+        "caller": {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "1"});
+    let done = json!({"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1",
+        "content": {"type": "code_execution_result", "stdout": "1", "stderr": "", "return_code": 0,
+            "content": []}});
+    let programmatic = json!([
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [code, call]},
+        {"role": "user", "content": [result]},
+        {"role": "assistant", "content": [done, {"type": "text", "text": "One."}]},
+        {"role": "user", "content": "More."},
+    ]);
+    let paused = json!([
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [{"type": "text", "text": "I look."}, code]},
+    ]);
+    for list in [programmatic, paused] {
+        let view = imported(&json!({"max_tokens": 9, "messages": list}), Format::Anthropic);
+        let model = "claude-opus-4-8";
+        let options = RenderOptions { model: Some(model), ..RenderOptions::default() };
+        assert_eq!(errors(&view, Target::Anthropic, &options), Vec::<String>::new());
+        assert_eq!(rendered(&view, Target::Anthropic, model, "messages"), list);
+    }
+}
+
+#[test]
+fn a_result_whose_call_is_stored_at_the_provider_is_not_an_error() {
+    let target = Target::OpenAiResponses;
+    let output = json!({"type": "function_call_output", "call_id": "c1", "output": "1"});
+    let request = json!({"input": [output], "model": "gpt-5", "previous_response_id": "resp_1"});
+    let view = imported(&request, Format::OpenAiResponses);
+    assert_eq!(errors(&view, target, &RenderOptions::default()), Vec::<String>::new());
+    // With the fields it is known that the request names no stored response.
+    let fields = [("model", "\"gpt-5\"")];
+    let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+    assert_eq!(errors(&view, target, &options).len(), 1);
+    let fields = [("model", "\"gpt-5\""), ("previous_response_id", "\"resp_1\"")];
+    let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+    assert_eq!(errors(&view, target, &options), Vec::<String>::new());
+    // A call that an edit has removed is not stored.
+    let call = json!({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"});
+    let mut view = imported(&json!({"input": [call, output]}), Format::OpenAiResponses);
+    view.remove(0);
+    assert_eq!(errors(&view, target, &RenderOptions::default()).len(), 1);
+    let list = json!([
+        {"role": "user", "content": "Go."},
+        {"type": "item_reference", "id": "fc_1"},
+        output,
+    ]);
+    let view = imported(&json!({ "input": list }), Format::OpenAiResponses);
+    assert_eq!(rendered(&view, target, "gpt-5", "input"), list);
+}
+
+#[test]
+fn the_message_of_a_response_keeps_its_fields() {
+    let message = json!({"role": "assistant", "content": "Hi.", "reasoning_content": "Hm.",
+        "annotations": [], "reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]});
+    let response = json!({"id": "r", "object": "chat.completion", "model": "deepseek-reasoner",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+    let view = imported(&response, Format::OpenAiChat);
+    let list = rendered(&view, Target::OpenAiChat, "deepseek-reasoner", "messages");
+    assert_eq!(list, json!([message]));
+    let content = json!([{"type": "thinking", "thinking": "Hm.", "signature": "AAAA"},
+        {"type": "text", "text": "Hi.", "citations": null}]);
+    let response = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": content,
+        "model": "claude-sonnet-4-5", "stop_reason": "end_turn", "usage": {"input_tokens": 1}});
+    let view = imported(&response, Format::Anthropic);
+    let list = rendered(&view, Target::Anthropic, "claude-sonnet-4-5", "messages");
+    assert_eq!(list, json!([{"role": "assistant", "content": content}]));
+}
+
+#[test]
+fn a_system_message_stays_one_where_the_model_accepts_it() {
+    let text = |role, text: &str| Message::new(role, text).unwrap();
+    use recto_core::Role::{Assistant, System, User};
+    let view =
+        [text(User, "Hi."), text(Assistant, "Yes?"), text(User, "Go."), text(System, "Briefly.")];
+    let roles = |model| -> Vec<String> {
+        let list = rendered(&view, Target::Anthropic, model, "messages");
+        let list = list.as_array().unwrap();
+        list.iter().map(|it| it["role"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(roles("claude-opus-4-8"), ["user", "assistant", "user", "system"]);
+    assert_eq!(roles("claude-sonnet-4-5")[..3], ["user", "assistant", "user"]);
+    assert!(!roles("claude-sonnet-4-5").contains(&"system".to_owned()));
+}
+
+#[test]
+fn the_summary_of_a_compaction_is_text_for_other_providers() {
+    let request = json!({"max_tokens": 9, "messages": [
+        {"role": "assistant", "content": [
+            {"type": "compaction", "content": "So far.", "signature": "AAAA"}]},
+        {"role": "user", "content": "Go."},
+    ]});
+    let view = imported(&request, Format::Anthropic);
+    let list = rendered(&view, Target::OpenAiChat, "gpt-5", "messages");
+    assert_eq!(list[0], json!({"role": "assistant", "content": "So far."}));
+}
+
+#[test]
+fn audio_by_its_id_is_unchanged() {
+    let list = json!([{"role": "user", "content": "Hi."}, {"role": "assistant", "audio": {"id": "a"}},
+        {"role": "user", "content": "More."}]);
+    let view = imported(&json!({ "messages": list }), Format::OpenAiChat);
+    assert_eq!(rendered(&view, Target::OpenAiChat, "gpt-audio", "messages"), list);
+}
+
+#[test]
+fn a_document_of_the_assistant_is_moved_for_versions_that_reject_it() {
+    let document = json!({"type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": "x"}});
+    let list = json!([
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": [document, {"type": "text", "text": "A."}]},
+        {"role": "user", "content": "Go."},
+    ]);
+    let view = imported(&json!({"max_tokens": 9, "messages": list}), Format::Anthropic);
+    for (api_version, is_kept) in [(None, true), (Some("2026-10-21"), false)] {
+        let options = RenderOptions { api_version, ..RenderOptions::default() };
+        let body = render(&view, Target::Anthropic, &options).unwrap().body;
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["messages"] == list, is_kept, "{body}");
+        let assistant = body["messages"][1]["content"].to_string();
+        assert_eq!(assistant.contains("document"), is_kept, "{body}");
+    }
+}
