@@ -133,7 +133,12 @@ impl PostgresServer {
         self.script().run("kill");
     }
 
-    /// Restarts the server after [`kill`](PostgresServer::kill), and waits until it accepts connections.
+    /// Stops the server as `pg_ctl stop` does, and waits until it has ended.
+    pub fn stop(&self) {
+        self.script().run("stop");
+    }
+
+    /// Restarts the server after [`kill`](PostgresServer::kill) or [`stop`](PostgresServer::stop), and waits until it accepts connections.
     pub fn restart(&self) {
         self.script().run("start");
         self.wait_until_ready();

@@ -1,6 +1,6 @@
 # Runs a server until standard input ends, which happens when the test process ends in any way.
 # Arguments: the folder to remove at the end, then the command. Standard input: one command per line,
-# `kill`, `start`, `freeze` or `thaw`. Each command is printed when it is done.
+# `kill`, `stop`, `start`, `freeze` or `thaw`. Each command is printed when it is done.
 folder=$1
 shift
 
@@ -30,6 +30,8 @@ start "$@"
 while read -r command; do
     case $command in
         kill) kill_all ;;
+        # As `pg_ctl stop` does: open transactions are rolled back, and connections are closed.
+        stop) kill -INT $server; wait $server; server= ;;
         start) start "$@" ;;
         freeze) kill -STOP $(processes) 2>/dev/null ;;
         thaw) kill -CONT $(processes) 2>/dev/null ;;

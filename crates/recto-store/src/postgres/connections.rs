@@ -44,6 +44,7 @@ impl Connections {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_WITHIN);
         }
+        let connect_timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT_WITHIN);
         config.keepalives_idle(Duration::from_secs(30));
         // A connection that the server has closed is not lent again; an idle one is not queried.
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
@@ -58,7 +59,8 @@ impl Connections {
             // The connection that was used last: its server process has plans and pages cached.
             .queue_mode(QueueMode::Lifo)
             .wait_timeout(Some(options.wait))
-            .create_timeout(Some(CONNECT_WITHIN * 2))
+            // The server takes the connection, then the settings of the session.
+            .create_timeout(Some(connect_timeout * 2))
             .runtime(Runtime::Tokio1)
             .build();
         let pool = pool.map_err(|_| {
@@ -70,6 +72,15 @@ impl Connections {
     /// Waits for a free connection.
     pub(super) async fn get(&self) -> Result<Client, Fault> {
         Ok(self.pool.get().await?)
+    }
+
+    /// Opens the first connection. A server that takes connections and does not answer is not tried again.
+    pub(super) async fn check(&self) -> Result<(), Error> {
+        match self.limited(async { self.get().await.map(drop) }).await {
+            Err(Fault::Silent(reason)) => Err(Error::failed("opening the store", reason)),
+            // The first request repeats it.
+            _ => Ok(()),
+        }
     }
 
     /// A connection without a time limit for statements, for work on whole tables. It is not used again

@@ -132,6 +132,7 @@ impl PostgresStore {
     pub async fn open(address: &str, options: PostgresOptions) -> Result<PostgresStore, Error> {
         let Parameters { address, encryption, options } = Parameters::read(address, options)?;
         let connections = Connections::new(&address, encryption, &options)?;
+        connections.check().await?;
         let search = schema::prepare(&connections, options.search).await?;
         let (tenants, erase_wait) = (Tenants::default(), options.erase_wait);
         Ok(PostgresStore { connections, tenants, search, erase_wait })

@@ -1,15 +1,19 @@
-//! A server that is killed, frozen and cut off at random moments while several writers use it: every
-//! acknowledged commit is stored once, and no request waits without an end.
+//! A server that is killed, stopped, frozen and cut off at random moments while several writers use it: every
+//! acknowledged commit is stored once, and no request waits without an end. Another task creates, forks, erases,
+//! prunes and removes conversations meanwhile: each of these has happened completely or not at all.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use recto_store::{ConversationId, Error, PostgresOptions, PostgresStore, Store};
+use recto_store::{
+    Ancestor, CommitRow, ConversationId, Error, NewConversation, PostgresOptions, PostgresStore,
+    Rewrite, Store, StoreFuture,
+};
 use testserver::{Cut, PostgresServer, Proxy};
 
-use super::{create, keyed, texts, version};
+use super::{commit, create, keyed, new, tenant, texts, version};
 use crate::faults::{Dice, note, setting};
 
 const WRITERS: usize = 6;
@@ -18,8 +22,8 @@ const WRITERS: usize = 6;
 const LONGEST: Duration = Duration::from_secs(20);
 
 #[test]
-fn a_server_that_is_killed_frozen_and_cut_stores_every_commit_once() {
-    run(setting("RECTO_SIM_SEED", 1), &[Event::Kill, Event::Freeze, Event::Cut]);
+fn a_server_that_is_killed_stopped_frozen_and_cut_stores_every_commit_once() {
+    run(setting("RECTO_SIM_SEED", 1), &[Event::Kill, Event::Freeze, Event::Stop, Event::Cut]);
 }
 
 /// The long run of `cargo xtask sim faults`.
@@ -32,8 +36,8 @@ fn simulation() {
     while Instant::now() < end {
         note(&format!("seed {seed}"));
         let mut dice = Dice(seed);
-        let kinds = [Event::Kill, Event::Freeze, Event::Cut, Event::FreezeConnections];
-        let events: Vec<Event> = (0..12).map(|_| kinds[dice.below(4) as usize]).collect();
+        let kinds = [Event::Kill, Event::Stop, Event::Freeze, Event::Cut, Event::FreezeConnections];
+        let events: Vec<Event> = (0..12).map(|_| kinds[dice.below(5) as usize]).collect();
         run(seed, &events);
         seed += 1;
     }
@@ -45,6 +49,8 @@ fn simulation() {
 enum Event {
     /// All its processes are killed, and it is started again.
     Kill,
+    /// It is stopped as usual, and started again.
+    Stop,
     /// All its processes are stopped for a while.
     Freeze,
     /// A connection is cut while a request is on its way.
@@ -57,6 +63,8 @@ enum Event {
 struct Counts {
     unknown: AtomicU32,
     failed: AtomicU32,
+    /// Rounds of [`change_others`].
+    rounds: AtomicU32,
 }
 
 /// Runs the events one after the other, under load.
@@ -72,7 +80,8 @@ fn run(seed: u64, events: &[Event]) {
     let machines: Vec<Arc<PostgresStore>> = [&address, &through]
         .map(|address| {
             let limits =
-                "connect_timeout=2&lock_timeout=300ms&statement_timeout=400ms&answer_timeout=600ms";
+                "connect_timeout=2&lock_timeout=300ms&statement_timeout=400ms&answer_timeout=600ms\
+                 &erase_wait=500ms";
             let address = format!("{address}?{limits}");
             let opened = PostgresStore::open(&address, PostgresOptions::default());
             Arc::new(runtime.block_on(opened).unwrap())
@@ -95,6 +104,17 @@ fn run(seed: u64, events: &[Event]) {
             })
         })
         .collect();
+    let others = {
+        let (store, over, counts) = (machines[1].clone(), over.clone(), counts.clone());
+        runtime.spawn(async move {
+            let mut round = 0;
+            while !over.load(Ordering::SeqCst) {
+                change_others(&store, round, &counts).await;
+                round += 1;
+                counts.rounds.store(round, Ordering::SeqCst);
+            }
+        })
+    };
     let mut dice = Dice(seed);
     let mut pause = |longest: u64| {
         std::thread::sleep(Duration::from_millis(20 + dice.below(longest)));
@@ -104,6 +124,11 @@ fn run(seed: u64, events: &[Event]) {
         match event {
             Event::Kill => {
                 server.kill();
+                pause(100);
+                server.restart();
+            }
+            Event::Stop => {
+                server.stop();
                 pause(100);
                 server.restart();
             }
@@ -131,6 +156,9 @@ fn run(seed: u64, events: &[Event]) {
         for writer in writers {
             acknowledged.extend(writer.await.unwrap());
         }
+        others.await.unwrap();
+        let names = machines[0].list(&tenant(), None, 100).await.unwrap();
+        assert_eq!(names.len(), 1, "seed {seed}: the others are removed");
         let stored = texts(&*machines[0], id).await;
         let once: BTreeSet<&String> = stored.iter().collect();
         assert_eq!(once.len(), stored.len(), "seed {seed}: no commit is stored twice");
@@ -140,8 +168,12 @@ fn run(seed: u64, events: &[Event]) {
         }
         assert_eq!(version(&*machines[1], id).await as usize, stored.len());
         assert_eq!(machines[1].check().await, Ok(Vec::new()), "seed {seed}");
-        let (unknown, failed) = (&counts.unknown, &counts.failed);
-        note(&format!("{} commits, {unknown:?} unknown, {failed:?} failed", stored.len()));
+        let Counts { unknown, failed, rounds } = &*counts;
+        let commits = stored.len();
+        note(&format!(
+            "{commits} commits, {rounds:?} rounds of create, fork, erase, prune and remove, \
+             {unknown:?} unknown, {failed:?} failed"
+        ));
     });
 }
 
@@ -175,4 +207,89 @@ async fn apply(store: &PostgresStore, id: ConversationId, text: &str, counts: &C
             Err(other) => panic!("{other}"),
         }
     }
+}
+
+/// Creates a conversation and a fork of it, erases and prunes messages, and removes both.
+async fn change_others(store: &PostgresStore, round: u32, counts: &Counts) {
+    let origin = new(&format!("origin {round}"));
+    let id = origin.id;
+    let lineage = vec![Ancestor { id, versions: 1, entries: 1 }];
+    let fork = NewConversation { lineage, ..new(&format!("fork {round}")) };
+    let exists = |error: &Error| matches!(error, Error::ConversationExists { .. });
+    repeat(counts, exists, || store.create(origin.clone())).await;
+    for version in 1..=2 {
+        let stored = |error: &Error| matches!(error, Error::VersionConflict { .. });
+        repeat(counts, stored, || store.commit(commit(id, version, "secret"))).await;
+    }
+    repeat(counts, exists, || store.create(fork.clone())).await;
+    // Version 1 is erased, version 2 is pruned.
+    for (version, forks) in [(1, None), (2, Some(vec![fork.id]))] {
+        let rows = read(store, id).await.expect("it is not removed");
+        let before = &rows[version as usize];
+        let mut rewrite = Rewrite { forks, forget: vec![version], ..Rewrite::default() };
+        rewrite.replace_commit(before, b"gone".to_vec());
+        loop {
+            let start = Instant::now();
+            let done = store.rewrite(id, 2, rewrite.clone()).await;
+            assert!(start.elapsed() < LONGEST, "a rewrite took {:?}", start.elapsed());
+            let rows = read(store, id).await.expect("it is not removed");
+            let body = &rows[version as usize].body;
+            match done {
+                // The server was stopped before it wrote the tables again.
+                Ok(()) | Err(Error::CopiesLeft { .. }) => {
+                    assert_eq!(body, b"gone", "acknowledged");
+                    break;
+                }
+                Err(error) => {
+                    count(&error, counts);
+                    assert!(body == b"gone" || *body == before.body, "{body:?}");
+                }
+            }
+        }
+    }
+    let is_removed = |error: &Error| matches!(error, Error::ConversationNotFound { .. });
+    let tenant = tenant();
+    repeat(counts, is_removed, || store.remove(&tenant, &origin.name)).await;
+    assert!(read(store, id).await.is_some(), "the fork shares its rows");
+    repeat(counts, is_removed, || store.remove(&tenant, &fork.name)).await;
+    assert!(read(store, id).await.is_none(), "no row is left");
+}
+
+/// The commits of a conversation. `None` if there is none.
+async fn read(store: &PostgresStore, id: ConversationId) -> Option<Vec<CommitRow>> {
+    loop {
+        match store.commits(id, None).await {
+            Ok(rows) => return Some(rows),
+            Err(Error::ConversationNotFound { .. }) => return None,
+            Err(Error::Failed { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+/// Repeats a write until it is stored, or until an error says that an earlier attempt was.
+async fn repeat<'a>(
+    counts: &Counts,
+    is_stored: impl Fn(&Error) -> bool,
+    mut write: impl FnMut() -> StoreFuture<'a, ()>,
+) {
+    loop {
+        let start = Instant::now();
+        let done = write().await;
+        assert!(start.elapsed() < LONGEST, "a write took {:?}", start.elapsed());
+        match done {
+            Ok(()) => return,
+            Err(error) if is_stored(&error) => return,
+            Err(error) => count(&error, counts),
+        }
+    }
+}
+
+fn count(error: &Error, counts: &Counts) {
+    let counter = match error {
+        Error::UnknownOutcome => &counts.unknown,
+        Error::Failed { .. } | Error::VersionConflict { .. } => &counts.failed,
+        other => panic!("{other}"),
+    };
+    counter.fetch_add(1, Ordering::SeqCst);
 }

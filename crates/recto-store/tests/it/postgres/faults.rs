@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use recto_store::{ConversationId, Error, PostgresOptions, PostgresStore, Store};
 use testserver::{Cut, PostgresServer, Proxy};
@@ -286,6 +286,22 @@ async fn a_statement_has_a_time_limit_except_for_work_on_whole_tables() {
     assert!(!checking.is_finished(), "it waits for longer than a statement may");
     client.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(checking.await.unwrap(), Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn opening_a_store_on_a_frozen_server_fails_within_the_time_limit() {
+    let server = PostgresServer::shared();
+    let proxy = Proxy::to(server.port());
+    let address = server.database();
+    let through = address.replace(&server.port().to_string(), &proxy.port().to_string());
+    proxy.freeze(true);
+    let through = format!("{through}?connect_timeout=2&answer_timeout=500ms");
+    let start = Instant::now();
+    let refused = PostgresStore::open(&through, PostgresOptions::default()).await.unwrap_err();
+    let took = start.elapsed();
+    proxy.freeze(false);
+    assert!(refused.to_string().contains("did not answer within 0.5 s"), "{refused}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 #[tokio::test]

@@ -343,5 +343,20 @@ async fn a_moved_row_is_detected() {
         server.sql(database, change);
         let found = store.check().await.unwrap();
         assert_eq!(found.is_empty(), change == "SELECT 1", "{change}: {found:?}");
+        if change.contains("recto_parents") {
+            // What prune and remove delete depends on the forks.
+            let refused = store.forks(id).await.unwrap_err();
+            assert!(matches!(refused, Error::Damaged { .. }), "{change}: {refused}");
+            let at = version(&store, id).await;
+            let rewrite = Rewrite { forks: Some(Vec::new()), ..Rewrite::default() };
+            let refused = store.rewrite(id, at, rewrite).await.unwrap_err();
+            assert!(matches!(refused, Error::Damaged { .. }), "{change}: {refused}");
+            let tenant = tenant();
+            for name in ["a", "b"] {
+                let refused = store.remove(&tenant, name).await.unwrap_err();
+                assert!(matches!(refused, Error::Damaged { .. }), "{change}: {refused}");
+                assert!(store.find(&tenant, name).await.is_ok(), "{change}: {name} is kept");
+            }
+        }
     }
 }
