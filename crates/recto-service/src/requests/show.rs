@@ -1,7 +1,7 @@
 //! `{"conversation": NAME, "show": true}` and `{"conversation": NAME, "show": [INDEX, …]}`
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use recto::{LogIndex, Position, Query, QueryAt, Version};
@@ -95,24 +95,19 @@ impl Perform for Show {
 
     async fn perform(self, service: &Service) -> Result<Shown, Error> {
         let conversation = service.conversation(&self.conversation).await?;
-        let newest = conversation.handle.version().await?;
-        let version = self.at.map_or(newest, |at| at.0);
-        let at = match version == newest {
-            true => QueryAt::Now,
-            false => QueryAt::Version(version),
+        let handle = &conversation.handle;
+        let version = match self.at {
+            Some(at) => at.0,
+            None => handle.version().await?,
         };
-        let messages = match (self.show, at) {
-            (EntrySelection::View, at) => {
-                let query = Query { at, ..Query::default() };
-                entries_of(&conversation.handle, &query).await.in_field("at")?
+        // Another writer may add a version at any time, so `QueryAt::Now` could read a later one.
+        let messages = match self.show {
+            EntrySelection::View => {
+                let query = Query { at: QueryAt::Version(version), ..Query::default() };
+                entries_of(handle, &query).await.in_field("at")?
             }
-            (EntrySelection::Entries(numbers), QueryAt::Version(version)) => {
+            EntrySelection::Entries(numbers) => {
                 entries_at(&conversation, &indices_of(&numbers), version).await?
-            }
-            (EntrySelection::Entries(numbers), _) => {
-                let entries =
-                    conversation.handle.entries(&indices_of(&numbers)).await.in_field("show")?;
-                with_marks(entries, &conversation.handle.marks().await?)
             }
         };
         Ok(Shown {
@@ -134,8 +129,10 @@ async fn entries_at(
     let info = handle.version_info(version).await.in_field("at")?;
     check_indices(indices, info.log).in_field("show")?;
     let view = handle.mark_map_at(version, recto::Scope::Visible).await?.original_indices;
+    let wanted: HashSet<LogIndex> = indices.iter().copied().collect();
+    let shown = view.into_iter().enumerate().filter(|(_, index)| wanted.contains(index));
     let positions: HashMap<LogIndex, Position> =
-        view.into_iter().enumerate().map(|(at, index)| (index, Position(at))).collect();
+        shown.map(|(at, index)| (index, Position(at))).collect();
     let mut entries = handle.entries(indices).await?;
     for entry in &mut entries {
         entry.position = positions.get(&entry.index).copied();

@@ -71,13 +71,11 @@ impl Perform for Tokens {
     async fn perform(self, service: &Service) -> Result<TokenShares, Error> {
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
-        let newest = handle.version().await?;
-        let version = self.at.map_or(newest, |at| at.0);
-        let at = match version == newest {
-            true => QueryAt::Now,
-            false => QueryAt::Version(version),
+        let version = match self.at {
+            Some(at) => at.0,
+            None => handle.version().await?,
         };
-        let query = Query { at, ..Query::default() };
+        let query = Query { at: QueryAt::Version(version), ..Query::default() };
         let entries = entries_of(handle, &query).await.in_field("at")?;
         let by_role = Role::ALL.map(|role| {
             let of_role = entries.iter().filter(|entry| entry.message.role() == role);

@@ -1,5 +1,7 @@
 //! Every request with its response.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::Session;
@@ -712,4 +714,28 @@ async fn a_list_is_fitted_and_repaired_without_a_conversation() {
     ] {
         assert_eq!(session.refused(&request.to_string()).await["field"], field, "{request}");
     }
+}
+
+/// Each version of the conversation has one message more, so a response whose entries are of another version than
+/// the one it names has a wrong number of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_response_has_the_entries_of_the_version_that_it_names() {
+    let session = Arc::new(Session::with_conversation().await);
+    session.say(&["one"]).await;
+    let writer = Arc::clone(&session);
+    let writing = tokio::spawn(async move {
+        for _ in 0..300 {
+            writer.say(&["more"]).await;
+        }
+    });
+    while !writing.is_finished() {
+        let shown = session.of("show", json!(true)).await;
+        assert_eq!(shown["messages"].as_array().unwrap().len() as u64, shown["version"]);
+        let newest = shown["version"].as_u64().unwrap();
+        let shown = session.query(json!({"conversation": "a", "show": true, "at": newest})).await;
+        assert_eq!(shown["messages"].as_array().unwrap().len() as u64, newest);
+        let tokens = session.of("tokens", json!(true)).await;
+        assert_eq!(tokens["messages"], tokens["version"]);
+    }
+    writing.await.unwrap();
 }
