@@ -1,14 +1,19 @@
 //! Thinking that is bound to everything before it: which of it an edit made invalid.
 
-use recto_core::{LogIndex, Message, OperationKind, Version};
+use recto_core::{LogIndex, Message, OperationKind, Version, VersionInfo};
 use recto_format::{MessageParts, Part, binds_thinking};
 
 use crate::{Conversation, Entry, Error};
 
 impl Conversation {
-    /// Positions of the messages with thinking of models that bind it to everything before it, if an
-    /// edit changed the messages before them later. `entries` are those that are sent at `version`:
+    /// Positions of the messages with thinking of models that bind it to everything before it, if the
+    /// messages before them or the tools are other ones than when the message was added. After an UNDO of
+    /// the edit they are the same again. `entries` are those that are sent at `version`:
     /// [`messages_to_send`](Self::messages_to_send). For `RenderOptions::edited_before`.
+    ///
+    /// A message without a recorded model, such as one of an imported request, counts as bound: rendering
+    /// decides by the model of the request. Tools that were set after messages without tools do not count,
+    /// because an import sets the tools of a request last.
     pub async fn edited_before(
         &self,
         version: Version,
@@ -19,11 +24,12 @@ impl Conversation {
         };
         let mut waiting: Vec<(usize, LogIndex)> =
             entries.iter().enumerate().filter_map(is_bound).collect();
-        let mut edited = Vec::new();
         if waiting.is_empty() {
-            return Ok(edited);
+            return Ok(Vec::new());
         }
         let versions = self.versions(0..version.0 + 1).await?;
+        let bound = waiting.clone();
+        let mut edited = Vec::new();
         // From the newest version to the first that has none of these messages.
         for pair in versions.windows(2).rev() {
             let [before, later] = pair else { continue };
@@ -49,16 +55,47 @@ impl Conversation {
                 });
             }
         }
-        edited.sort_unstable();
-        Ok(edited)
+        let mut changed = Vec::new();
+        for (position, index) in bound {
+            let number = versions.partition_point(|version| version.log <= index.0 as usize);
+            let Some(added) = versions.get(number) else { continue };
+            let is_set = |later: &VersionInfo| later.operation == OperationKind::SetTools;
+            let has_set_tools = versions[number + 1..].iter().any(is_set);
+            if has_set_tools && self.has_other_tools(added.version, version).await?
+                || edited.contains(&position)
+                    && self.has_other_prefix(added.version, &entries[..position], index).await?
+            {
+                changed.push(position);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// True if both versions have tools, and they differ.
+    async fn has_other_tools(&self, added: Version, version: Version) -> Result<bool, Error> {
+        let before = self.tools_at(added).await?;
+        Ok(!before.is_empty() && before != self.tools_at(version).await?)
+    }
+
+    /// True if the messages before an entry were other ones at the version that added it.
+    async fn has_other_prefix(
+        &self,
+        added: Version,
+        prefix: &[Entry],
+        index: LogIndex,
+    ) -> Result<bool, Error> {
+        let entries = self.messages_to_send(added).await?;
+        let before = entries.iter().take_while(|entry| entry.index != index);
+        let before = before.map(|entry| entry.index);
+        Ok(!before.eq(prefix.iter().map(|entry| entry.index)))
     }
 }
 
-/// True for a message with thinking by a model that binds it to everything before it.
+/// True for a message with thinking, if its model binds it to everything before it or is not known.
 fn has_bound_thinking(message: &Message) -> bool {
     let parts = MessageParts::of(message);
     let model = parts.source.and_then(|source| source.model);
-    model.is_some_and(|model| binds_thinking(&model.text()))
+    model.is_none_or(|model| binds_thinking(&model.text()))
         && parts.parts.iter().any(|part| match part {
             Part::Thinking { .. } => true,
             Part::Other { kind, .. } => kind.text() == "redacted_thinking",

@@ -309,3 +309,35 @@ async fn a_session_that_is_committed_in_groups_has_the_versions_of_its_steps() {
         assert_eq!(found, expected, "{version}");
     }
 }
+
+#[tokio::test]
+async fn thinking_is_bound_to_the_messages_and_tools_before_it() {
+    use recto::Tool;
+    use recto_core::{ReplaceEntries, Undo};
+    let thinking = |text: &str| {
+        let json = format!(
+            r#"{{"role":"assistant","content":[{{"type":"thinking","text":"Hm.","signature":"AAAA"}},{{"type":"text","text":"{text}"}}]}}"#
+        );
+        Message::from_json(&json).unwrap()
+    };
+    let recto = Recto::open("memory:").await.unwrap();
+    let conversation = recto.create("c", settings()).await.unwrap();
+    conversation.set_tools(vec![Tool::new("f", "d")]).await.unwrap();
+    let edited = async || {
+        let version = conversation.version().await.unwrap();
+        let entries = conversation.messages_to_send(version).await.unwrap();
+        conversation.edited_before(version, &entries).await.unwrap().len()
+    };
+    conversation.append([Message::user("One")]).await.unwrap();
+    let version = conversation.version().await.unwrap();
+    let index = conversation.messages_to_send(version).await.unwrap().last().unwrap().index;
+    conversation.append([thinking("a"), Message::user("Two"), thinking("b")]).await.unwrap();
+    assert_eq!(edited().await, 0);
+    let (indices, messages) = (vec![index], vec![Message::user("ONE")]);
+    conversation.apply(ReplaceEntries { indices, messages }).await.unwrap();
+    assert_eq!(edited().await, 2, "messages without a model count");
+    conversation.apply(Undo).await.unwrap();
+    assert_eq!(edited().await, 0, "after UNDO the messages are the same again");
+    conversation.set_tools(vec![Tool::new("g", "d")]).await.unwrap();
+    assert_eq!(edited().await, 2, "the tools are other ones");
+}
