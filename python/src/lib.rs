@@ -86,7 +86,11 @@ impl NativeStore {
 
     /// Answers a request that is a Python object. Returns `NotImplemented` for an object whose JSON is
     /// written in Python.
-    fn call<'py>(&self, py: Python<'py>, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         match json::written(request) {
             Some(text) => value(py, &self.request(py, &text)?),
             None => Ok(py.NotImplemented().into_bound(py)),
