@@ -136,9 +136,16 @@ def test_two_processes_on_one_thread_at_the_same_time(kind, tmp_path):
         ours = RectoSaver(inner, store) if kind == "wrapper" else RectoCheckpointer(store)
         found = {one.config["configurable"]["checkpoint_id"]: one for one in ours.list(CONFIG)}
         assert len(found) == 2 * 8 * 4
-        for one in found.values():
-            ids = [m.id for m in one.checkpoint["channel_values"].get("messages", [])]
-            assert len(ids) == len(set(ids))
+        ids = {None: []}
+        for identity, one in found.items():
+            messages = one.checkpoint["channel_values"].get("messages", [])
+            ids[identity] = [message.id for message in messages]
+        for identity, one in found.items():
+            parent = one.parent_config and one.parent_config["configurable"]["checkpoint_id"]
+            before = ids[parent]
+            # A step adds at most one message to those of its parent.
+            assert ids[identity][: len(before)] == before
+            assert len(ids[identity]) <= len(before) + 1
         assert store.verify()["sound"]
     connection.close()
 

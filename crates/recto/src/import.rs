@@ -180,9 +180,18 @@ async fn finish(
 ) -> Result<ImportedTranscript, Error> {
     import.set_tools(format).await?;
     let conversations = import.finish().await?;
-    // A request without messages is a conversation without messages: it may have tools.
+    // A request to a provider without messages is a conversation without messages: it may have tools.
+    let has_requests = matches!(
+        format,
+        Format::OpenAiChat
+            | Format::OpenAiResponses
+            | Format::Anthropic
+            | Format::Gemini
+            | Format::BedrockConverse
+    );
     let is_request = |imported: &Imported| {
-        imported.envelope.as_deref().is_some_and(|envelope| envelope.starts_with('{'))
+        let envelope = imported.envelope.as_deref();
+        has_requests && envelope.is_some_and(|envelope| envelope.starts_with('{'))
     };
     if conversations.iter().all(|imported| imported.messages == 0 && !is_request(imported)) {
         return Err(Error::NothingToImport { format });

@@ -92,12 +92,13 @@ mod tests {
     #[test]
     fn the_source_of_an_error_is_the_result_code_of_sqlite() {
         let db = rusqlite::Connection::open_in_memory().unwrap();
-        let failure = db.execute_batch("SELECT missing").unwrap_err();
+        db.execute_batch("CREATE TABLE t (x UNIQUE); INSERT INTO t VALUES (1)").unwrap();
+        let failure = db.execute_batch("INSERT INTO t VALUES (1)").unwrap_err();
         let error = Fault::from(failure).during("testing");
         let source = std::error::Error::source(&error).unwrap();
         let cause = source.downcast_ref::<Cause>().unwrap();
         let code = cause.downcast_ref::<rusqlite::ffi::Error>().unwrap();
-        assert_eq!(code.extended_code, rusqlite::ffi::SQLITE_ERROR);
+        assert_eq!(code.extended_code, rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE);
     }
 
     #[test]

@@ -247,9 +247,9 @@ async fn the_tools_of_a_request_become_those_of_its_conversation() {
     let recto = Recto::open("memory:").await.unwrap();
     let imported = recto.import(request.to_owned(), options(exactly("a"))).await.unwrap();
     let tools = recto.conversation("a").await.unwrap().tools().await.unwrap();
-    assert_eq!(tools.iter().map(|tool| tool.name()).collect::<Vec<_>>(), ["ls"]);
+    assert_eq!(tools.iter().map(|tool| tool.name()).collect::<Vec<_>>(), ["ls", "web_search"]);
     let remark = imported.warnings.last().unwrap();
-    assert_eq!(remark.message, "not kept: model, tools that are not functions");
+    assert_eq!(remark.message, "not kept: model");
 }
 
 #[tokio::test]

@@ -85,7 +85,9 @@ pub fn check(request: &Value) -> Check {
         let is_between = index > 0
             && role_at(index - 1) == Some("user")
             && role_at(index + 1).is_none_or(|role| role == "assistant");
-        if role == "system" && is_between && open_calls.is_empty() {
+        let is_accepted = is_between && open_calls.is_empty() && accepts_listed_system(request);
+        if role == "system" && is_accepted {
+            check_system(message.get("content"))?;
             continue;
         }
         if !["user", "assistant"].contains(&role) {
@@ -103,6 +105,13 @@ pub fn check(request: &Value) -> Check {
     check_cache_marks(request)?;
     check_citations(messages)?;
     check_thinking_first(request, messages)
+}
+
+/// True unless the request names a model before Claude 4.8, which has no role system in its messages.
+fn accepts_listed_system(request: &Map<String, Value>) -> bool {
+    const OLDER: [&str; 7] = ["claude-2", "claude-3", "-4-0", "-4-1", "-4-5", "-4-6", "-4-7"];
+    let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
+    !OLDER.iter().any(|older| model.contains(older))
 }
 
 /// The blocks of a message. A string has none; it is checked here.
