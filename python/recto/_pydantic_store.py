@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 from pydantic_ai.conversation_store import (
@@ -15,6 +15,7 @@ from pydantic_ai.conversation_store import (
 )
 from pydantic_ai.messages import ModelMessage
 
+from ._cancellation import completed
 from .errors import ConversationExists, ConversationNotFound, VersionConflict
 from .store import Conversation, Store, opened
 
@@ -29,7 +30,6 @@ _MAX_ATTEMPTS = 100
 
 _RECORDS = TypeAdapter(ConversationRecord)
 _MESSAGES: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
-T = TypeVar("T")
 Convert = Callable[[ModelMessage], "dict[str, Any]"]
 
 
@@ -71,10 +71,10 @@ class RectoConversationStore(ConversationStore):
         new_entries: Sequence[ConversationEntry] = (),
         expected_revision: str | None,
     ) -> None:
-        await _completed(self._write, record, list(new_entries), expected_revision)
+        await completed(self._write, record, list(new_entries), expected_revision)
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        await _completed(self._delete, conversation_id, expected_revision)
+        await completed(self._delete, conversation_id, expected_revision)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
         return await asyncio.to_thread(self._entry, entry_id)
@@ -284,18 +284,3 @@ class _Stored:
 def _entry(kept: dict[str, Any]) -> ConversationEntry:
     message = _MESSAGES.validate_python(kept["message"])
     return ConversationEntry(id=kept["id"], parent_id=kept["parent"], message=message)
-
-
-async def _completed(change: Callable[..., T], *arguments: Any) -> T:
-    """Waits for a change even if the caller is cancelled, and raises the cancellation afterwards."""
-    task = asyncio.ensure_future(asyncio.to_thread(change, *arguments))
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = cancelled or error
-    if cancelled is not None:
-        task.exception()  # it was observed
-        raise cancelled
-    return task.result()

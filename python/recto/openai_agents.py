@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 from agents.run_config import CallModelData, ModelInputData
 
 from . import types as t
+from ._cancellation import completed
 from ._fit import Fitted
 from ._fit import fit as fit_list
 from ._fit import repair as repair_list
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RectoSession", "fit_input"]
 
-T = TypeVar("T")
 _KEY = "openai_agents"
 """The field of ``metadata`` with the item, as it was added."""
 _TEXT_KEY = "openai_agents_text"
@@ -83,16 +83,16 @@ class RectoSession:
         """Adds items as one atomic request. It is completed even if the caller is cancelled."""
         if items:
             messages = [_message(item) for item in items]
-            await _completed(asyncio.to_thread(self._conversation.append, messages))
+            await completed(self._conversation.append, messages)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Removes the newest item from the view, and returns it."""
-        return await _completed(asyncio.to_thread(self._pop))
+        return await completed(self._pop)
 
     async def clear_session(self) -> None:
         """Removes all items from the view. UNDO brings them back."""
         clear = {"operation": "CLEAR", "keepSystemMessage": False, "description": "session cleared"}
-        await _completed(asyncio.to_thread(self._conversation.apply, clear))
+        await completed(self._conversation.apply, clear)
 
     def _pop(self) -> TResponseInputItem | None:
         for _ in range(_MAX_ATTEMPTS):
@@ -135,7 +135,7 @@ class RectoSession:
                 f"before cannot be {before!r}; use 'last user message'",
                 "before",
             )
-        return await _completed(asyncio.to_thread(self._rewind, steps))
+        return await completed(self._rewind, steps)
 
     def _rewind(self, steps: int | None) -> int:
         for _ in range(_MAX_ATTEMPTS):
@@ -159,11 +159,11 @@ class RectoSession:
 
     async def undo(self) -> None:
         """Reverts the newest change of the session."""
-        await _completed(asyncio.to_thread(self._conversation.undo))
+        await completed(self._conversation.undo)
 
     async def fork(self, session_id: str, *, at: int | None = None) -> RectoSession:
         """A session that starts at a version of this one. It copies no items."""
-        await _completed(asyncio.to_thread(self._conversation.fork, session_id, at=at))
+        await completed(self._conversation.fork, session_id, at=at)
         return await asyncio.to_thread(
             RectoSession, session_id, self.store, session_settings=self.session_settings
         )
@@ -294,18 +294,3 @@ def _arguments(text: object) -> object:
         return json.loads(text)
     except ValueError:
         return text
-
-
-async def _completed(change: Awaitable[T]) -> T:
-    """Waits for a change even if the caller is cancelled, and raises the cancellation afterwards."""
-    task = asyncio.ensure_future(change)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = cancelled or error
-    if cancelled is not None:
-        task.exception()  # it was observed
-        raise cancelled
-    return task.result()
