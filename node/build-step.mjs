@@ -1,4 +1,4 @@
-// What the test steps share: they install the frameworks, build the package, and run its tests.
+// Functions that the test steps share: install the frameworks, build the package, run its tests.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";

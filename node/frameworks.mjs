@@ -12,7 +12,7 @@ import { here, npm, prepare, runTests, testFiles } from "./build-step.mjs";
 /** The supported versions of Node. The version that runs this file is left out: `check.mjs` tests it. */
 const NODES = ["20", "22", "24"].filter((version) => version !== process.versions.node.split(".")[0]);
 
-/** The lowest supported versions: those of `peerDependencies`, and what the tests need of the same time. */
+/** The lowest supported versions: those of `peerDependencies`, and versions of the same time that the tests need. */
 const LOWEST = {
   "@langchain/core": "1.1.44",
   "@langchain/langgraph": "1.3.0",

@@ -1,7 +1,7 @@
 // Measures the package: node bench/bindings.mjs [--built]. `cargo xtask bench bindings` runs it.
 //
-// Builds the package with the profile `dist`, unless `--built` says that it is, and prints a table: calls into the
-// native library (calls.mjs), and the algorithm of the seeds beside this one (seeds.mjs). A missed limit is a failure.
+// Builds the package with the profile `dist`, unless `--built` is given, and prints a table: calls into the native
+// library (calls.mjs), and the algorithm of the seeds beside this one (seeds.mjs). A missed limit is a failure.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const MESSAGES = 10_000;
-/** How many times faster than the seeds' algorithm an edit must be. */
+/** Minimum speed-up of an edit over the algorithm of the seeds. */
 const MIN_RATIO = 100;
 const EDITS = ["INSERT", "REPLACE", "TRUNCATE", "FILTER", "ROLLBACK"];
 

@@ -37,7 +37,7 @@ function append(counter) {
   });
 }
 
-/** Bytes of resident memory that many calls leave. A leak shows in every round, so it is the least of several. */
+/** Growth of resident memory in bytes: the minimum of several rounds, because a leak shows in every round. */
 function growth() {
   store.requestSync({ create: "memory", settings: { counter: "approx" }, messages: [{ role: "user", content: TEXT }] });
   const conversation = store.conversation("memory");

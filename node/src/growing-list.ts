@@ -57,7 +57,7 @@ export class GrowingList<M extends object> {
     try {
       return fit(messages, maxTokens, options);
     } catch (error) {
-      // The newest exchange alone is larger than the target: the least that can be sent.
+      // The newest exchange alone is larger than the target, so the list is cut to the smallest possible size.
       if (!(error instanceof BudgetTooSmall) || error.needed === undefined || error.needed > maxTokens) throw error;
       return fit(messages, maxTokens, { ...options, targetTokens: error.needed });
     }

@@ -6,7 +6,7 @@ export function namePart(text: string): string {
     const escaped = encodeURIComponent(text);
     if (escaped.length <= 120) return escaped;
   } catch {
-    // A text with half of a surrogate pair.
+    // The text contains an unpaired surrogate.
   }
   return `%${createHash("sha256").update(text, "utf16le").digest("hex")}`;
 }

@@ -127,7 +127,7 @@ for (const major of MAJORS) {
     const stream = new ReadableStream({
       async pull(to) {
         if (chunks.length > 0) return to.enqueue(chunks.shift());
-        // The reader has time to take the chunks: an error discards those that wait.
+        // The reader gets time to read the chunks, because an error discards the queued ones.
         await new Promise((resolve) => setTimeout(resolve, 200));
         abort.abort();
         to.error(new DOMException("aborted", "AbortError"));

@@ -87,7 +87,7 @@ const seed = Number(process.env.RECTO_SEED ?? Math.floor(Math.random() * 2 ** 32
 test(`fresh cases have the responses of the model (RECTO_SEED=${seed})`, async () => {
   const store = await Store.open("memory:");
   const perform = alternating(store);
-  // About 1 in 30 is not exact.
+  // JavaScript does not represent about 1 case in 30 exactly.
   const cases = generated(seed, 330).slice(0, 300);
   for (const one of cases) await check(perform, one);
   assert(cases.length > 280);

@@ -7,7 +7,7 @@ import { Store } from "recto-context";
 import { RectoSaver } from "recto-context/langgraph";
 
 validate({
-  // The suite skips by this name the one case that MemorySaver, which is inside, does not fulfil.
+  // With this name, the suite skips the one case that MemorySaver, the inner checkpointer, does not fulfil.
   checkpointerName: "MemorySaver",
   createCheckpointer: async () => new RectoSaver(new MemorySaver(), await Store.open("memory:")),
   destroyCheckpointer: (saver) => saver.store.close(),

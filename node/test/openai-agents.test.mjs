@@ -76,7 +76,7 @@ for (let seed = 1; seed <= 20; seed++) {
       const limit = [undefined, -1, 0, 1, 5][next(5)];
       await both((session) => session.getItems(limit));
     }
-    // What is returned may be changed by the caller.
+    // The caller may change the returned items.
     const [first] = await ours.getItems();
     if (first) first.role = "changed";
     assert.deepEqual(await ours.getItems(), await theirs.getItems());
@@ -179,7 +179,7 @@ test("a call without a result, after a crash, does not end the session", async (
   const agent = new Agent({ name: "a", model });
   await new Runner().run(agent, "are you there?", { session, callModelInputFilter: fitInput({ maxTokens: 1000 }) });
   checkPairs(model.calls[0].request.input);
-  // The SDK drops such a call of a session; of an input list the filter answers it.
+  // In a session, the SDK drops such a call. In an input list, the filter adds a result.
   const modelData = { input: await session.getItems() };
   const { input } = await fitInput({ maxTokens: 1000 })({ modelData, agent, context: undefined });
   const made = input.find((item) => item.type === "function_call_result");

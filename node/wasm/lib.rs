@@ -1,8 +1,9 @@
 //! The WebAssembly module of `recto-context/wasm`: requests of `recto-lists` as JSON text.
 //!
-//! A module and its caller share memory only, so a request takes three steps: `recto_input` makes room for
-//! the text, the caller writes it there, `recto_compute` replaces it by the response. `recto_output` says
-//! where the response is. All three use one buffer, so no memory is ever freed by the caller.
+//! A module and its caller share memory only, so a request takes three steps: `recto_input` allocates a
+//! buffer for the text, the caller writes the text into it, and `recto_compute` replaces the text with the
+//! response. `recto_output` returns the address of the response. All three functions use one buffer, so the
+//! caller frees no memory.
 
 #![allow(unsafe_code, reason = "`no_mangle` is an unsafe attribute; the functions are safe code")]
 
@@ -13,7 +14,7 @@ thread_local! {
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes room for a request of `length` bytes. Returns where the caller writes it.
+/// Allocates the buffer for a request of `length` bytes. Returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn recto_input(length: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {
@@ -27,7 +28,7 @@ pub extern "C" fn recto_input(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub extern "C" fn recto_compute() -> usize {
     let request = TEXT.take();
-    // The caller encodes text; bytes that are not UTF-8 give an error of the contract.
+    // The caller encodes the text as UTF-8. Invalid bytes are replaced.
     let response = recto_lists::compute(&String::from_utf8_lossy(&request));
     let length = response.len();
     TEXT.set(response.into_bytes());

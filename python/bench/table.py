@@ -13,7 +13,7 @@ class Row(NamedTuple):
     unit: str
     """``s`` for seconds, ``B`` for bytes."""
     other: str
-    """What it is compared with. Empty if the limit is an absolute value."""
+    """Name of the compared implementation. Empty if the limit is an absolute value."""
     other_value: float
     """The compared value, or the largest allowed value if ``other`` is empty."""
     limit: float | None

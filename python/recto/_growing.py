@@ -1,7 +1,7 @@
-"""Token budgets for the messages of a run, which become more with each model call.
+"""Token budgets for the messages of a run. The list grows with each model call.
 
-A cut changes the front of the request, which ends the prompt cache of the provider. So a list is cut
-deeply, down to a target, and then only grows until it is over the budget again.
+A cut changes the front of the request, which invalidates the prompt cache of the provider. So a list is
+cut down to a target well below the budget, and then only grows until it is over the budget again.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class GrowingLists(Generic[M]):
     """Fits the lists of model calls. A list that continues an earlier one keeps the cuts of that one.
 
     Runs may share an instance, also in several threads: a list belongs to the run whose newest list is
-    the beginning of it. A list that continues no other one is fitted as a whole.
+    a prefix of it. A list that continues no other one is fitted as a whole.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # In the order of their use, the newest last.
+        # Ordered by their last use, the newest last.
         self._lists: list[_List] = []
 
     def fit(self, messages: Sequence[M], fit: Callable[[list[M]], Fitted[M]]) -> Fitted[M]:
-        """Fits what earlier cuts left of the messages, together with the new ones.
+        """Fits the messages that earlier cuts kept, together with the new messages.
 
-        The positions are those of ``messages``. ``tokens_before`` is without what earlier cuts dropped.
+        The positions are those of ``messages``. ``tokens_before`` does not count dropped messages.
         """
         given = [*messages]  # the application may change its list meanwhile
         earlier = self._continued(given)
@@ -60,7 +60,7 @@ class GrowingLists(Generic[M]):
         )
 
     def _continued(self, given: Sequence[object]) -> _List:
-        """The longest earlier list that is the beginning of this one."""
+        """The longest earlier list that is a prefix of this one."""
         with self._lock:
             lists = [*self._lists]
         lists.sort(key=lambda one: len(one.messages), reverse=True)
@@ -94,7 +94,7 @@ def checked_target(
     if not isinstance(target, int) or isinstance(target, bool) or not 0 < target <= budget:
         raise _invalid(names[1], f"must be from 1 to the {names[0]} of {budget}, not {target!r}")
     if counter is not None:
-        count_tokens("x", counter=counter)  # an unknown counter is refused
+        count_tokens("x", counter=counter)  # fails if the counter is unknown
     return target
 
 

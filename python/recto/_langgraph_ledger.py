@@ -1,8 +1,8 @@
 """Checkpoints of LangGraph as messages of a conversation: the ledger of a thread.
 
 A ledger has one message for each checkpoint and for each call of ``put_writes``. Messages are only added,
-so that concurrent writers need no lock; what is deleted is named by a later message, and erased. A fork
-of a ledger is a copy of its thread.
+so that concurrent writers need no lock. A deletion adds a message that names the deleted checkpoints, and
+erases their messages. A fork of a ledger is a copy of its thread.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 KEY = "langgraph"
 SUFFIX = "//checkpoints"
-"""The end of the name of a ledger. No conversation of messages has it, because ``/`` is escaped there."""
+"""Suffix of the names of ledgers. In the names of other conversations, ``/`` is escaped."""
 _END = 2**31
 
 Key = tuple[str, str]
@@ -42,7 +42,7 @@ Key = tuple[str, str]
 
 
 class _Ledger:
-    """Where the rows of a thread are in its ledger."""
+    """Index of a ledger: the log indices of its checkpoints and writes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,7 +59,7 @@ class _Ledger:
         self.writes: dict[Key, list[int]] = {}
 
     def read(self, index: int, row: dict[str, Any] | None) -> None:
-        """Takes note of the row at a log index. A deleted row is ``None``."""
+        """Adds the row at a log index to this index. ``None`` is a deleted row."""
         self.length = max(self.length, index + 1)
         if row is None:
             pass
@@ -84,7 +84,7 @@ class LedgerSaver(BaseCheckpointSaver[str]):
         super().__init__(serde=serde)
         self.store = store
         self._base = base
-        """The name of a thread's conversations without their namespace."""
+        """Function: thread id -> the name of its conversations without their namespace."""
         # Shared with the copies that LangGraph makes.
         self._ledgers: dict[str, _Ledger] = {}
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class LedgerSaver(BaseCheckpointSaver[str]):
         return self.store.conversation(self._base(thread_id) + SUFFIX)
 
     def _open(self, name: str) -> _Ledger | None:
-        """The rows of a ledger, also those that other processes have added. ``None`` if there is none."""
+        """The index of a ledger, with the rows of other processes. ``None`` if there is no ledger."""
         with self._lock:
             ledger = self._ledgers.setdefault(name, _Ledger(name))
         conversation = self.store.conversation(name)
@@ -265,7 +265,7 @@ class LedgerSaver(BaseCheckpointSaver[str]):
             pass
 
     def version(self, thread_id: str) -> int | None:
-        """The version of the ledger of a thread. ``None`` if there is none."""
+        """The version of the ledger of a thread. ``None`` if there is no ledger."""
         ledger = self._open(self._base(thread_id) + SUFFIX)
         return None if ledger is None else ledger.version
 
@@ -303,7 +303,7 @@ class LedgerSaver(BaseCheckpointSaver[str]):
             conversation.hide(places, description="checkpoints deleted")
             conversation.prune(keep_versions=1)
 
-    # The same without blocking the event loop
+    # Async variants, which do not block the event loop
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await asyncio.to_thread(self.get_tuple, config)

@@ -36,7 +36,7 @@ _MAX_VIEWS = 256
 _MAX_VERSIONS = 65_536
 """Number of channel versions whose conversation version stays in memory."""
 _LOCKS = 64
-"""Number of locks of writers."""
+"""Number of locks that writers share."""
 _MAX_ATTEMPTS = 100
 """Maximum attempts after version conflicts."""
 
@@ -67,7 +67,7 @@ class _Shared:
         self._versions: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def writer(self, name: str) -> threading.Lock:
-        """The lock of the writer of a conversation. Other conversations can be written at the same time."""
+        """The lock for writing to a conversation. Several conversations may share a lock."""
         return self._writers[hash(name) % _LOCKS]
 
     def view(self, name: str) -> _View | None:
@@ -323,7 +323,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
     # Messages
 
     def _name(self, thread_id: object, checkpoint_ns: object) -> str:
-        """The name of the conversation of a thread. A thread id is data: every text is allowed."""
+        """The name of the conversation of a thread. Any text is allowed as a thread id."""
         return f"{self._base(thread_id)}/{_shortened(str(checkpoint_ns), 240)}"
 
     def _base(self, thread_id: object) -> str:
@@ -418,7 +418,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
     def _with_seed(self, config: RunnableConfig, found: Mapping[str, Any]) -> Mapping[str, Any]:
         """The history of a ``DeltaChannel`` with messages in the place of a reference.
 
-        The reference is from the time before the application changed the channel to a ``DeltaChannel``.
+        Such a reference was stored before the application changed the channel to a ``DeltaChannel``.
         """
         history = found.get(self.channel) or {}
         reference = _reference(history.get("seed"))
@@ -431,7 +431,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         return {**found, self.channel: {**history, "seed": messages}}
 
     def _referenced(self, name: str, thread_id: object, checkpoint_ns: object) -> str:
-        """The conversation with the messages of a checkpoint whose reference has this name."""
+        """The conversation with the messages of a checkpoint. ``name`` is the name in its reference."""
         return name
 
     # Conversations of threads
@@ -509,8 +509,8 @@ def _reference(value: object) -> tuple[str, int] | None:
 
 
 def _seal(message: BaseMessage) -> _Seal:
-    # Lists are copied, so that a list that became longer differs. Other values are shared: comparing
-    # them with themselves takes no time.
+    # Lists are copied, so that a later append to a list is detected. Other values are not copied, because
+    # comparing an object with itself takes no time.
     fields = vars(message).items()
     return {name: [*value] if type(value) is list else value for name, value in fields}
 
@@ -518,8 +518,8 @@ def _seal(message: BaseMessage) -> _Seal:
 def _unchanged_front(view: _View, messages: list[BaseMessage]) -> int:
     """Number of messages at the front that are the objects of the view, with equal fields.
 
-    Either all that both lists have, or 0. This is the case of almost every step, and compares 2,000
-    messages in less than a millisecond.
+    Returns the length of the shorter list, or 0. Almost every step takes this fast path, which compares
+    2,000 messages in less than a millisecond.
     """
     most = min(len(view.messages), len(messages))
     is_same = all(map(is_, view.messages, messages))
@@ -543,8 +543,8 @@ class _Change(NamedTuple):
 
     @staticmethod
     def between(view: _View, messages: list[BaseMessage]) -> _Change:
-        # A seal is made before its message is compared or converted: if the application assigns to
-        # the message meanwhile, the next comparison notices it.
+        # A seal is made before its message is compared or converted, so that the next comparison detects
+        # an assignment by the application in between.
         def same(old: BaseMessage, seal: _Seal, new: BaseMessage) -> _Seal | None:
             if old is new:
                 return seal if vars(old) == seal else None

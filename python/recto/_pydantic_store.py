@@ -46,7 +46,7 @@ class RectoConversationStore(ConversationStore):
         self.store = opened(store)
         self.prefix = prefix
         self.counter = counter
-        # Entry id -> the conversation that has it. It only saves a search.
+        # Cache: entry id -> the conversation that contains it. Avoids a search of all conversations.
         self._homes: dict[str, str] = {}
 
     def conversation(self, conversation_id: str) -> Conversation:
@@ -89,7 +89,7 @@ class RectoConversationStore(ConversationStore):
     # Reading
 
     def _stored(self, name: str) -> _Stored | None:
-        """What is stored of a conversation, or ``None`` if it has no record."""
+        """The newest version and the record of a conversation, or ``None`` if it has no record."""
         talk = self.store.conversation(name)
         before: int | None = None
         newest: int | None = None
@@ -103,7 +103,7 @@ class RectoConversationStore(ConversationStore):
                     note = version.get("note")
                     if isinstance(note, dict) and _RECORD in note:
                         stored = self._read_note(name, newest, cast("dict[str, Any]", note))
-                        # A fork without a record of its own has the versions of its source.
+                        # A fork without its own record shows the versions of its source.
                         is_own = self.prefix + stored.record.conversation_id == name
                         return stored if is_own else None
                 before = page[-1]["version"]
@@ -130,7 +130,7 @@ class RectoConversationStore(ConversationStore):
         return found[:limit]
 
     def _log(self, name: str) -> dict[str, tuple[int, dict[str, Any]]]:
-        """All entries of a conversation, also hidden ones: entry id -> log index and metadata."""
+        """All entries of a conversation, including hidden ones: entry id -> log index and metadata."""
         found: dict[str, tuple[int, dict[str, Any]]] = {}
         try:
             entries = self.store.conversation(name).query(scope="all")
@@ -144,7 +144,7 @@ class RectoConversationStore(ConversationStore):
         return found
 
     def _log_with(self, entry_id: str) -> dict[str, tuple[int, dict[str, Any]]]:
-        """The entries of a conversation that has this one. Raises ``LookupError`` if none has it."""
+        """The entries of the conversation with this entry. Raises ``LookupError`` if there is none."""
         home = self._homes.get(entry_id)
         others = (info["name"] for info in self.store.conversations())
         for name in [home] if home else []:

@@ -261,7 +261,7 @@ def _metadata(item: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, An
 
 
 def _only_text(content: str | list[dict[str, Any]]) -> str | None:
-    """The text of a message or of a tool result that is nothing but this text."""
+    """The text of a message or of a tool result, if it consists only of this text."""
     if isinstance(content, str):
         return content
     part = content[0] if len(content) == 1 else {}

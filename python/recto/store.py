@@ -265,7 +265,7 @@ class Conversation:
         **options: Unpack[t.WriteOptions],
     ) -> t.Outcome:
         """Adds a message, or several, to the end of the view."""
-        # The most frequent request: it builds no other dictionaries than those it sends.
+        # The most frequent request, so it builds only the dictionaries that it sends.
         operation: dict[str, Any] = {"operation": "APPEND", "messages": _listed(messages)}
         if description is not None:
             operation["description"] = description

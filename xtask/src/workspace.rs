@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(version_in_lock(lock, "gungraun").as_deref(), Some("0.20.0"));
         assert_eq!(version_in_lock(lock, "valgrind"), None);
     }
-    /// The packages whose settings a manifest has in its profiles.
+    /// The packages for which the profiles of a manifest have settings.
     fn packages_in_profiles(manifest: &str) -> Vec<&str> {
         let mut is_list = false;
         let mut packages = Vec::new();

@@ -1,16 +1,16 @@
 //! Environment variables that are kept out of the environment block of this process.
 //!
-//! The system shows the environment with which a process was started, and the process cannot change it. The
-//! superuser reads it in `/proc/PID/environ` whatever the process does. So a process that starts programs is
-//! executed again without its secrets, as the same process with the same arguments, and receives them through
-//! a pipe:
+//! The operating system exposes the environment with which a process was started (`/proc/PID/environ`). The
+//! process cannot change it, and the superuser can always read it. So a process that starts programs executes
+//! itself again without its secrets, with the same process id and the same arguments, and receives the
+//! secrets through a pipe:
 //!
 //! ```text
 //!   recto chat  (OPENAI_API_KEY=…)           hide_variables(): a pipe with the variables, then exec
 //!   recto chat  (RECTO_VARIABLES_PIPE=3)     hidden_variables(): reads the pipe to its end
 //! ```
 //!
-//! Programs inherit the pipe, which is empty by then.
+//! Programs that are started later inherit the pipe, but it is empty by then.
 
 use std::ffi::OsString;
 
@@ -19,20 +19,20 @@ use std::ffi::OsString;
 /// afterwards. The process keeps its id, its terminal and its arguments.
 ///
 /// Does not return if it succeeds. Call it before threads are started and before standard input is read. It
-/// does nothing if no variable is to be hidden, if the process was already executed again, and on other
-/// systems than Unix.
+/// does nothing if there is no variable to hide, if the process was already executed again, and on systems
+/// other than Unix.
 ///
 /// # Errors
 ///
-/// The process cannot be executed again. It runs on with its variables.
+/// The process cannot be executed again. It continues with its variables.
 pub fn hide_variables() -> std::io::Result<()> {
     #[cfg(unix)]
     unix::hide()?;
     Ok(())
 }
 
-/// The variables that [`hide_variables`] has hidden, with their values. Empty without it. They can be read
-/// once.
+/// The variables that [`hide_variables`] has hidden, with their values. Empty if no variable was hidden.
+/// The variables can be read only once.
 pub fn hidden_variables() -> Vec<(OsString, OsString)> {
     #[cfg(unix)]
     return unix::hidden();
@@ -55,11 +55,11 @@ mod unix {
 
     use crate::program::INHERITED;
 
-    /// The number of the pipe.
+    /// Environment variable that contains the file descriptor of the pipe.
     const PIPE: &str = "RECTO_VARIABLES_PIPE";
 
-    /// Maximum size of the hidden variables in bytes: a pipe holds 64 KiB. Longer ones stay, the longest
-    /// first, because keys are short.
+    /// Maximum size of the hidden variables in bytes: a pipe holds 64 KiB. If the variables take more, the
+    /// longest ones stay in the environment, because keys are short.
     const MAX_BYTES: usize = 60 << 10;
 
     /// Variables that libraries read from the environment, besides those that programs inherit.
@@ -86,12 +86,12 @@ mod unix {
         "TZ",
     ];
 
-    /// Prefixes of such variables: of the locale and of the dynamic linker.
+    /// Prefixes of further such variables: those of the locale and of the dynamic linker.
     const KEPT_PREFIXES: [&str; 3] = ["LC_", "LD_", "DYLD_"];
 
     fn is_kept(name: &OsStr) -> bool {
         let Some(name) = name.to_str() else { return false };
-        // Proxies have names in small letters too.
+        // The names of proxy variables may be in lower case.
         let upper = name.to_ascii_uppercase();
         INHERITED.contains(&name)
             || KEPT.contains(&&*upper)
@@ -124,7 +124,7 @@ mod unix {
         writer.write_all(&hidden)?;
         drop(writer);
         let number = reader.as_raw_fd().to_string();
-        // A system without this folder could not read the variables afterwards.
+        // Fails here if `/dev/fd` is missing, because the new process could not read the pipe.
         File::open(path_of(&number))?;
         fcntl_setfd(&reader, FdFlags::empty())?;
         let mut arguments = std::env::args_os();

@@ -96,8 +96,9 @@ pub fn kill_programs() {
 ///
 /// - Other processes of the same user cannot read the memory and the environment of this process
 ///   (`PR_SET_DUMPABLE`), so a tool does not find API keys in `/proc/PID/environ`. Core dumps and debuggers
-///   are refused as well. Processes of the superuser can still read both;
-///   [`hide_variables`](crate::hide_variables) keeps the keys out of the environment for them too.
+///   are refused as well. Processes of the superuser can still read both.
+///   [`hide_variables`](crate::hide_variables) removes the keys from the environment, so that the superuser
+///   does not find them there either.
 /// - This process becomes the parent of its orphaned descendants (`PR_SET_CHILD_SUBREAPER`), so that
 ///   [`kill_programs`] finds them.
 ///

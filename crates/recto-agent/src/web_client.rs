@@ -80,8 +80,8 @@ fn is_loopback(url: &reqwest::Url) -> bool {
     })
 }
 
-/// Refuses to send secrets over plain HTTP to another machine, because every machine on the way could
-/// read them. `has_secrets` is about headers; a password or a key in the URL is a secret too.
+/// Refuses to send secrets over plain HTTP to another machine, because every machine on the way could read
+/// them. `has_secrets` refers to the headers. A password or a key in the URL is also a secret.
 pub(crate) fn check_plain_http(
     url: &str,
     has_secrets: bool,

@@ -106,8 +106,8 @@ fn width_of(character: char) -> usize {
     character.width().unwrap_or(0)
 }
 
-/// Cuts an escaped text to at max_chars `columns` and marks the cut with `…`. An escape is kept or removed as
-/// a whole.
+/// Cuts an escaped text to at most `columns` columns and marks the cut with `…`. An escape is kept or removed
+/// as a whole.
 pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if text.len() <= columns || width(text) <= columns {
         return Cow::Borrowed(text);
@@ -139,7 +139,7 @@ fn next_piece(text: &str) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// Escapes a text and cuts it to at max_chars `width` columns.
+/// Escapes a text and cuts it to at most `width` columns.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
     // Only a prefix is escaped, because the text may be megabytes long. Eight characters per column
     // allow for characters of width 0.

@@ -28,14 +28,14 @@ use crate::render::{RenderedTools, Target};
 #[non_exhaustive]
 pub struct EnvelopeInfo {
     /// The tools of the request, in the form of a conversation's tools and of
-    /// [`RenderOptions::tools`](crate::RenderOptions::tools). Of two functions with the same name, the
-    /// first is listed. `metadata.source` of a tool holds its bytes in the request, if rendering for the
-    /// same provider would write others.
+    /// [`RenderOptions::tools`](crate::RenderOptions::tools). If two functions have the same name, only the
+    /// first is listed. If rendering for the same provider would change the bytes of a tool,
+    /// `metadata.source` of the tool contains the original bytes.
     pub tools: Vec<Tool>,
-    /// Names of those tools that only the provider of the request can run, such as a web search.
+    /// Names of the tools that only the provider of the request can run, such as a web search.
     pub provider_tools: Vec<String>,
-    /// Names of the fields that a conversation cannot hold, in order. Contains `tools` if some of them
-    /// could not be read.
+    /// Names of the fields that a conversation cannot hold, in order. Contains `tools` if some tools could
+    /// not be read.
     pub unsupported_fields: Vec<String>,
     /// Number of lines of a session after its last message.
     pub trailing_lines: usize,
@@ -138,13 +138,13 @@ impl EnvelopeInfo {
 #[derive(Clone, Copy)]
 struct Place<'a> {
     format: Format,
-    /// Index of the item of the list that contains it.
+    /// Index of the list item that contains the tool.
     group: usize,
-    /// The field of that item, in Gemini; otherwise empty.
+    /// The field of that item that contains the tool, in Gemini. Empty for other providers.
     key: &'static str,
     /// The fields of that item whose value is `null`, each preceded by a comma.
     empty: &'a str,
-    /// True in the field `functions`, which `tools` has replaced.
+    /// True for a tool in the field `functions`, which `tools` has replaced.
     is_deprecated: bool,
 }
 
@@ -154,13 +154,13 @@ pub(crate) struct ToolSource<'a> {
     /// Name of the format of the request.
     pub(crate) format: Cow<'a, str>,
     pub(crate) original: &'a str,
-    /// Index of the item of the request's list that contains the tool.
+    /// Index of the item that contains the tool in the request's list of tools.
     pub(crate) group: usize,
     /// The fields of that item whose value is `null`, each preceded by a comma.
     pub(crate) empty: Cow<'a, str>,
     /// True if Gemini's field has the name `function_declarations`.
     pub(crate) is_snake_case: bool,
-    /// True if the field of the request is `functions`.
+    /// True if the tool was in the field `functions` of the request.
     pub(crate) is_deprecated: bool,
     /// True if only the provider can run the tool.
     pub(crate) is_provider_tool: bool,
@@ -244,7 +244,8 @@ fn name_of(item: &str) -> Option<Str<'_>> {
     json::get_str(described(item), "name").filter(|name| !name.is_empty())
 }
 
-/// Reads a function of a request. It has its bytes if rendering for the same provider would change them.
+/// Reads a function of a request. Stores the original bytes if rendering for the same provider would change
+/// them.
 fn imported_tool(item: &str, place: Place<'_>) -> Option<Tool> {
     let mut out = description_of(item)?;
     let tool = Tool::from_json(&out).ok()?;
@@ -285,11 +286,11 @@ fn description_of(item: &str) -> Option<String> {
     Some(out)
 }
 
-/// Google's names of types, by their numbers in its protocol buffers.
+/// Google's type names. The index is the number of the type in Google's protocol buffers.
 const TYPES: [&str; 8] =
     ["TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
 
-/// A schema with JSON Schema's names of types: `object` for Gemini's `OBJECT`, or for its number 6.
+/// A schema with the type names of JSON Schema: `object` for Gemini's `OBJECT` or for its number 6.
 fn with_lowercase_types(schema: &str) -> String {
     let is_number = |rest: &str| {
         let value = rest.trim_start().strip_prefix(':').map(str::trim_start);

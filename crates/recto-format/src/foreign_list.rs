@@ -186,7 +186,7 @@ impl ForeignList {
                 && rest.eq(pieces[at..].iter().take(entries.len() - 1).cloned())
             {
                 at += entries.len() - 1;
-                // Foreign messages that became no message belong to the next one.
+                // Foreign messages that were converted to no message are kept with the next message.
                 let before =
                     (0..item).rev().take_while(|&before| self.entries_of(before).is_empty());
                 let mut before: Vec<usize> = before.collect();

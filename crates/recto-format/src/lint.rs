@@ -98,7 +98,7 @@ pub fn fix<'m>(
             }
             continue;
         }
-        // A message that keeps its bytes stays; only results of its calls are added or replaced.
+        // A message that keeps its bytes is not replaced. Only results of its calls are added or replaced.
         let made = match turn.original {
             Some(_) => {
                 for &at in &turn.from {
@@ -209,7 +209,7 @@ impl TurnWriter<'_> {
         Ok(made)
     }
 
-    /// A message with the results of the turn's calls that are not messages of their own.
+    /// A message with those results of the turn's calls that are not in a separate message.
     fn results(&self, turn: &Turn<'_>) -> Result<Option<Message>, Error> {
         let calls: Vec<&Call<'_>> = turn.calls_with_converted_results().collect();
         if calls.is_empty() {

@@ -1,9 +1,9 @@
 //! Lists of messages inside larger documents, such as logs of evaluations.
 //!
-//! [`select_messages`] finds the lists and returns them as a separate transcript: one list per line. A
-//! path names them: `request.messages`, `[*].traj` for the field of each item, `samples[0].messages`. If
-//! the object around a list is a request to a provider, the transcript has the request, because its system
-//! text and its tools are outside the list.
+//! [`select_messages`] finds the lists and returns them as a separate transcript: one list per line. A path
+//! names them: `request.messages`, `[*].traj` for the field of each item, `samples[0].messages`. If the
+//! object around a list is a request to a provider, the transcript contains the whole request, because its
+//! system text and its tools are outside the list.
 
 use std::io::Read as _;
 
@@ -15,7 +15,7 @@ use crate::{Error, Format};
 const MAX_DEPTH: usize = 16;
 /// Maximum size of a document, in bytes.
 const MAX_BYTES: u64 = 512 << 20;
-/// Number of items by which a list is judged.
+/// Number of items that are examined to decide whether a list contains messages.
 const JUDGED_ITEMS: usize = 32;
 
 /// Lists of messages that were found in a document.
@@ -46,9 +46,10 @@ impl Selection {
     }
 }
 
-/// Finds the messages that an import of a file has to read, if they are not the file itself: at `path`, or
-/// without a path and a format in a document whose format is not recognised. `None` means that the file
-/// is to be imported as it is; the import fails with a description if it has no messages.
+/// Finds the messages of a file that contains them inside a larger document. With `path`, selects the lists
+/// at that path. Without `path` and `format`, searches the file if its format is not recognised. Returns
+/// `None` if the import should read the file as it is; the import of a file without messages then fails
+/// with a description.
 pub fn find_messages<I: Input + ?Sized>(
     input: &I,
     format: Option<Format>,
@@ -68,8 +69,8 @@ pub fn find_messages<I: Input + ?Sized>(
     }
 }
 
-/// Finds lists of messages in a JSON document or in JSON lines. Without a path, the lists that are
-/// nearest to the top are selected; of several, the longest.
+/// Finds lists of messages in a JSON document or in JSON lines. Without a path, the lists that are nearest
+/// to the top are selected. If there are several, the longest is selected.
 ///
 /// ```
 /// let log = r#"[{"task":7,"traj":[{"role":"user","content":"hi"}]},{"task":8,"traj":[]}]"#;
@@ -220,14 +221,14 @@ fn is_request(object: &str, key: Str<'_>) -> bool {
         && REQUEST_FIELDS.iter().any(|field| fields.get(field).is_some())
 }
 
-/// Number of messages of a list, or of a request that has them under the last field of a path.
+/// Number of messages in a list, or in a request that contains the list in the last field of the path.
 fn message_count(list: &str, path: &str) -> usize {
     let key = path.rsplit('.').next().unwrap_or_default();
     json::items(json::get(list, key).unwrap_or(list)).count()
 }
 
-/// True if at least half of the items have a role and content, or the parts of Gemini, where a role is
-/// optional.
+/// True if at least half of the items have a role and content, or have `parts` as in Gemini, where the role
+/// is optional.
 fn is_message_list(list: &str) -> bool {
     let is_message = |item: &str| {
         let content = ["content", "parts", "tool_calls", "function_call"];

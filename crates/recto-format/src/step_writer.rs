@@ -64,8 +64,8 @@ impl<'a> StepWriter<'a> {
         }
     }
 
-    /// Keeps the error about a message whose role the format does not have. The import fails with the first
-    /// one, because the text of such a message would be lost.
+    /// Records the error about a message whose role the format does not have. The import fails with the
+    /// first such error, because the text of such a message would be lost.
     pub(crate) fn unknown_role(&mut self, error: Error) {
         self.unknown_role.get_or_insert(error);
     }

@@ -16,7 +16,7 @@ pub enum Error {
     /// The engine refused the value of a field of the request.
     #[error("{cause}")]
     InField {
-        /// The field of the request. The engine's own error names a field of the engine.
+        /// The field of the request. The cause names a field of the engine instead.
         field: String,
         /// Why it was refused.
         #[source]
@@ -25,7 +25,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The code of the contract.
+    /// The error code, as the contract defines it.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Engine(error) => error.code().as_str(),
@@ -34,7 +34,7 @@ impl Error {
         }
     }
 
-    /// The form of the contract: `{error: {code, message, field?, details?}}`.
+    /// The JSON form that the contract defines: `{error: {code, message, field?, details?}}`.
     pub fn to_json(&self) -> Value {
         match self {
             Error::Engine(error) => error.to_json(),
@@ -47,7 +47,7 @@ impl Error {
         }
     }
 
-    /// The error with the field of the request, if the engine's error names a field of the engine.
+    /// Adds the field of the request to an error of the engine that names a field of the engine.
     pub(crate) fn in_field(self, field: &str) -> Error {
         match self {
             Error::Engine(cause) if cause.field().is_some() => {

@@ -29,7 +29,7 @@ pub use self::values::{Provider, TranscriptFormat, schema};
 /// The names of the requests.
 const NAMES: [&str; 3] = ["fit", "repair", "countTokens"];
 
-/// Performs a request: JSON text in, one line of JSON out. An error is a response.
+/// Performs a request: JSON text in, one line of JSON out. An error is also returned as a response.
 pub fn compute(text: &str) -> String {
     match perform(text) {
         Ok(response) => response,
@@ -59,7 +59,8 @@ fn perform(text: &str) -> Result<String, Error> {
 /// The response as one line.
 fn written(response: &impl Serialize) -> String {
     let json = serde_json::to_string(response).expect("responses can be written");
-    // Messages keep their bytes. Line breaks occur only between their fields, because strings escape them.
+    // Messages keep their bytes, so they may contain line breaks. These are between fields, because strings
+    // escape them.
     match json.contains(['\n', '\r']) {
         true => json.replace(['\n', '\r'], " "),
         false => json,

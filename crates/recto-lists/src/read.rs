@@ -31,7 +31,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-/// The fields of an object, also those that are given twice.
+/// The fields of an object, including those that are given twice.
 #[derive(Debug)]
 pub struct AllFields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -75,7 +75,7 @@ pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, EngineError> {
     if error.classify() != serde_json::error::Category::Data {
         return Err(EngineError::InvalidJson { reason: error.to_string() });
     }
-    // The text is read again to find the field. A request without errors does not pay for that.
+    // The text is read again to find the field. Only a request with an error is read twice.
     let mut again = serde_json::Deserializer::from_str(text);
     let path = match serde_path_to_error::deserialize::<_, T>(&mut again) {
         Err(error) => path_of(error.path()),
@@ -105,7 +105,7 @@ pub fn add_name(path: &mut String, name: &str) {
     path.push_str(name);
 }
 
-/// The text of an error without line and column, which mean nothing to a program.
+/// The text of an error without line and column. The path of the field replaces them.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
@@ -125,7 +125,8 @@ fn explain(path: &str, error: &str) -> EngineError {
             continue;
         }
         let name = quoted.next().unwrap_or_default();
-        // The path of an unknown field ends with its name, the others are errors of the object.
+        // The path of an unknown field ends with the name of the field. The path of the other errors is
+        // that of the object.
         let object = if start == "unknown field" { parent() } else { path };
         let mut field = object.to_owned();
         add_name(&mut field, name);
@@ -155,7 +156,7 @@ fn mismatch(error: &str) -> Option<(&str, &str)> {
     rest.split_once(", expected ")
 }
 
-/// What serde expected, in the words of JSON.
+/// The expected type of a serde error, in the terms of JSON.
 fn expected_text(expected: &str) -> &str {
     match expected {
         "u64" | "u32" | "usize" | "u8" => "a whole number from 0",
@@ -170,7 +171,7 @@ fn expected_text(expected: &str) -> &str {
     }
 }
 
-/// What serde found, in the words of JSON: ``integer `7` `` is 7.
+/// The found value of a serde error, in the terms of JSON: ``integer `7` `` becomes 7.
 fn found_text(found: &str) -> String {
     match found {
         "map" => "an object".to_owned(),
@@ -185,7 +186,7 @@ fn found_text(found: &str) -> String {
     }
 }
 
-/// The names that are known. If one is similar, it comes first.
+/// The list of known names for an error message. A similar name comes first.
 pub fn known_names(given: &str, known: &[&str]) -> String {
     let all = known.join(", ");
     match similar(given, known) {

@@ -68,7 +68,7 @@
 //! |---|---|
 //! | `request.rs` | the table of requests; [`Request`], [`Response`] |
 //! | `requests/` | one file per request |
-//! | `read.rs` | finds out which request a text is |
+//! | `read.rs` | determines which request a text contains |
 //! | `recto-lists` | the requests about lists, which need no store; reads JSON text and explains errors |
 //! | `values.rs` | types of fields that several requests share |
 //! | `service.rs` | [`Service`]: finds conversations, performs requests |

@@ -1,5 +1,5 @@
-//! Finds out which request a JSON text is, and refuses names that are given twice. `recto-lists` reads the
-//! text itself.
+//! Determines which request a JSON text contains, and refuses fields that are given twice. `recto-lists`
+//! reads the text itself.
 
 use recto::EngineError;
 use recto_lists::read::{AllFields, Fields, add_name, given_twice, known_names, read};

@@ -182,7 +182,7 @@ impl Tables {
         for RewriteOf { conversation, at, rewrite } in &removal.rewrites {
             self.check_rewrite(*conversation, *at, rewrite)?;
         }
-        // The checks above are the last thing that can fail.
+        // Nothing after these checks can fail.
         for RewriteOf { conversation, at, rewrite } in removal.rewrites {
             self.rewrite(conversation, at, rewrite)?;
         }

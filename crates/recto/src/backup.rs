@@ -397,8 +397,8 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Whether an error says that rows of the source are damaged. SQLite fails with an error if the structures
-    /// of a file are; a server fails for other reasons too.
+    /// Whether an error says that rows of the source are damaged. For a file, an error of SQLite also counts,
+    /// because SQLite reports its damaged structures that way. A server fails for other reasons too.
     fn is_damage(&self, error: &Error) -> bool {
         if self.reads_file { is_damage(error) } else { error.is_damage() }
     }

@@ -1,4 +1,4 @@
-//! Thinking that is bound to everything before it: which of it an edit made invalid.
+//! Finds thinking that an edit has made invalid, because its model binds it to everything before it.
 
 use recto_core::{LogIndex, Message, OperationKind, Version, VersionInfo};
 use recto_format::{MessageParts, Part, binds_thinking};
@@ -6,14 +6,15 @@ use recto_format::{MessageParts, Part, binds_thinking};
 use crate::{Conversation, Entry, Error};
 
 impl Conversation {
-    /// Positions of the messages with thinking of models that bind it to everything before it, if the
-    /// messages before them or the tools are other ones than when the message was added. After an UNDO of
-    /// the edit they are the same again. `entries` are those that are sent at `version`:
-    /// [`messages_to_send`](Self::messages_to_send). For `RenderOptions::edited_before`.
+    /// Positions of messages whose thinking an edit has made invalid, for `RenderOptions::edited_before`.
+    /// Some models bind their thinking to everything before it. Such thinking is invalid if the earlier
+    /// messages or the tools differ from those at the version that added the message. After an UNDO of the
+    /// edit it is valid again. `entries` are the messages that are sent at `version`:
+    /// [`messages_to_send`](Self::messages_to_send).
     ///
-    /// A message without a recorded model, such as one of an imported request, counts as bound: rendering
-    /// decides by the model of the request. Tools that were set after messages without tools do not count,
-    /// because an import sets the tools of a request last.
+    /// A message without a recorded model, such as one of an imported request, counts as bound, and
+    /// rendering decides by the model of the request. Tools that were set after messages without tools do
+    /// not count as a change, because an import sets the tools of a request last.
     pub async fn edited_before(
         &self,
         version: Version,
@@ -30,7 +31,7 @@ impl Conversation {
         let versions = self.versions(0..version.0 + 1).await?;
         let bound = waiting.clone();
         let mut edited = Vec::new();
-        // From the newest version to the first that has none of these messages.
+        // From the newest version back to the first one that has none of these messages.
         for pair in versions.windows(2).rev() {
             let [before, later] = pair else { continue };
             waiting.retain(|(_, index)| (index.0 as usize) < before.log);
@@ -71,13 +72,13 @@ impl Conversation {
         Ok(changed)
     }
 
-    /// True if both versions have tools, and they differ.
+    /// True if the version `added` has tools, and `version` has different ones.
     async fn has_other_tools(&self, added: Version, version: Version) -> Result<bool, Error> {
         let before = self.tools_at(added).await?;
         Ok(!before.is_empty() && before != self.tools_at(version).await?)
     }
 
-    /// True if the messages before an entry were other ones at the version that added it.
+    /// True if the messages before an entry differ from those at the version that added it.
     async fn has_other_prefix(
         &self,
         added: Version,

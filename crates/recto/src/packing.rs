@@ -59,7 +59,8 @@ fn packed(commits: &[Arc<OpenCommit>]) -> Seal {
     Seal { below, pages, rows }
 }
 
-/// The versions and entries below these numbers as pages, whichever conversation's rows they are in.
+/// The versions and entries below these numbers as pages. Reads the rows of the conversation and of its
+/// ancestors.
 pub(crate) async fn pages_below(
     reader: &RowReader,
     versions: u32,

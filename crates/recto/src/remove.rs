@@ -16,18 +16,18 @@ use crate::{Error, Recto};
 
 impl Recto {
     /// Deletes a conversation permanently. Messages that a version of a fork shows stay readable in the
-    /// forks; a fork that has another message of it in its log has a placeholder for it. A SQLite store
-    /// overwrites the deleted bytes in its file, its log and its search index. PostgreSQL keeps them in its
-    /// files until [`clean`](Self::clean).
+    /// forks. In the logs of forks, placeholders replace its other messages. A SQLite store overwrites the
+    /// deleted bytes in its file, its log and its search index. PostgreSQL keeps them in its files until
+    /// [`clean`](Self::clean).
     ///
-    /// Refused with `storage` if the conversation has forks, and rows that show what they share are
-    /// damaged: remove the forks first.
+    /// Fails with `storage` if the conversation has forks, and damaged rows make it impossible to determine
+    /// which messages the forks show: remove the forks first.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.remove_if(name, None).await
     }
 
-    /// [`remove`](Self::remove), refused with `version_conflict` if another version than this is the
-    /// newest. `None` removes the conversation at any version.
+    /// [`remove`](Self::remove) that fails with `version_conflict` if `expected_version` is not the newest
+    /// version. `None` removes the conversation at any version.
     pub async fn remove_if(
         &self,
         name: &str,
@@ -50,7 +50,8 @@ impl Recto {
                 removed => {
                     self.shared.open.forget(id);
                     if overwrites {
-                        // Open forks may hold overwritten messages, also if the store returned an error.
+                        // Open forks may have cached overwritten messages, even if the store returned an
+                        // error.
                         self.shared.open.close_all().await;
                     }
                     return Ok(removed?);
@@ -60,7 +61,7 @@ impl Recto {
     }
 
     /// The rewrites of a removal. They concern the removed conversation and its removed ancestors, up to the
-    /// first one whose rows stay. An empty one only checks that there is no other fork.
+    /// first one whose rows stay. An empty rewrite only checks that there is no other fork.
     async fn rewrites(&self, removed: ConversationRow) -> Result<Vec<RewriteOf>, Error> {
         let store = &self.shared.store;
         let mut rewrites = Vec::new();
@@ -82,7 +83,7 @@ impl Recto {
             if store.get(&self.tenant, above).await?.is_some() {
                 return Ok(rewrites);
             }
-            // It accepts no requests, so its rows do not change.
+            // A removed conversation accepts no requests, so its rows do not change.
             let newest = store.unpacked(above, None).await?.commits;
             at = newest.last().map_or(0, |(version, _)| *version);
             (id, lineage) = (above, lineage.up_to(lineage.len() - 1));
@@ -103,7 +104,7 @@ async fn overwrite_hidden(
     Ok(without_hidden(&reader, &shown, known_forks).await?.2)
 }
 
-/// Adds to an error about damaged rows what to do: without them it is not known what the forks show.
+/// Adds advice to an error about damaged rows, without which it is unknown what the forks show.
 fn advise_forks(error: Error) -> Error {
     match error {
         Error::Store(recto_store::Error::Damaged { conversation, reason }) => {

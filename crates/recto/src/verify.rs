@@ -263,7 +263,7 @@ impl Conversation {
                 before = check.up_to(from);
                 verification.keep(id, check);
             } else {
-                // Damage behind the fork point is none of the fork.
+                // Damage after the fork point does not concern the fork.
                 let mut shared = start;
                 shared.own_rows(&reader, Some(from), progress).await?;
                 before = shared.up_to(from);
@@ -323,7 +323,8 @@ impl Verification {
     }
 }
 
-/// Whether an error says that rows are damaged. SQLite fails with an error if its own structures are.
+/// Whether an error says that rows are damaged. An error of SQLite also counts, because SQLite reports its
+/// damaged structures that way.
 pub(crate) fn is_damage(error: &Error) -> bool {
     error.is_damage() || matches!(error, Error::Store(recto_store::Error::Failed { .. }))
 }
@@ -395,8 +396,8 @@ impl Check {
         }
     }
 
-    /// Verifies the versions in a conversation's own rows, or those of them that a fork shares. Those before
-    /// have been verified.
+    /// Verifies the versions in a conversation's own rows, or those of them that a fork shares. Earlier
+    /// versions have been verified.
     async fn own_rows(
         &mut self,
         reader: &RowReader,

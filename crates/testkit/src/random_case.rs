@@ -44,11 +44,11 @@ fn with_default_settings(model: &Model) -> Model {
     Model::with_messages(settings, model.initial_messages(), NOW).expect("these messages are valid")
 }
 
-/// The step as a case has it, with the response of the model. `None` if cases have no such step.
+/// The step in the form of a case, with the response of the model. `None` if cases have no such step.
 fn written(step: &Step, model: &mut Model) -> Option<Value> {
     let (mut written, expect) = match step {
         Step::Apply(request) => {
-            // Without an operation, the request is none about a conversation.
+            // A request without an operation does not concern a conversation.
             request.get("op").or_else(|| request.get("ops"))?;
             (request.clone(), outcome(model.apply(request, NOW)))
         }

@@ -49,7 +49,7 @@ interface ModelRequest {
   runtime: { configurable?: { thread_id?: string } };
 }
 
-/** What is known of the conversation of a thread. */
+/** State of the conversation of a thread. */
 interface Thread {
   conversation: Conversation;
   /** The newest log entry of each message id. */
@@ -119,7 +119,7 @@ export class RectoContext {
     this.middleware = framework.createMiddleware({
       name: "RectoContext",
       wrapModelCall: async (request: ModelRequest, handler: (request: ModelRequest) => unknown) => {
-        // LangChain 1.0 gives no configuration to a middleware.
+        // LangChain 1.0 passes no configuration to a middleware.
         const { configurable } = request.runtime.configurable ? request.runtime : (framework.runConfig() ?? {});
         const messages = await this.shape(configurable?.thread_id ?? "", request.messages);
         return handler({ ...request, messages });
@@ -154,7 +154,7 @@ export class RectoContext {
     const { hidden, tokens } = await this.#record(thread, given);
     const { version, originalIndices } = await this.#view(thread);
     const ids = new Map([...thread.entries].map(([id, { index }]) => [index, id] as const));
-    // An entry that is not of this state, such as a summary, becomes a new message.
+    // An entry that is not in the state of the agent, such as a summary, becomes a new message.
     const view = await Promise.all(
       originalIndices.map(async (index) => given.get(ids.get(index) ?? "") ?? this.#made(thread, index)),
     );
@@ -223,7 +223,7 @@ export class RectoContext {
     try {
       outcome = await fit(Math.min(targetTokens, maxTokens));
     } catch (error) {
-      // The newest exchange alone is larger than the target: the least that can be sent.
+      // The newest exchange alone is larger than the target, so the list is cut to the smallest possible size.
       if (!(error instanceof BudgetTooSmall) || error.needed === undefined || error.needed > maxTokens) throw error;
       outcome = await fit(error.needed);
     }
@@ -231,7 +231,7 @@ export class RectoContext {
     return { hidden: outcome.hidden.length, tokens: outcome.stats.tokens };
   }
 
-  /** Notices a change by another writer: it may undo a cut. */
+  /** Loads changes by other writers. Pauses the thread if such a change undid a cut. */
   async #see(thread: Thread): Promise<void> {
     const [newest] = await thread.conversation.versions({ limit: 1 });
     if (newest === undefined || newest.version === thread.version) return;

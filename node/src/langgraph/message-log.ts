@@ -12,7 +12,7 @@ const MAX_VIEWS = 256;
 /** Maximum attempts after version conflicts. */
 const MAX_ATTEMPTS = 100;
 
-/** The newest version of a conversation. */
+/** The messages of a version. */
 interface View {
   version: number;
   items: Item[];
@@ -24,7 +24,10 @@ interface Item {
   index: number;
   /** The message, as the serializer writes it. */
   json: string;
-  /** The object that was written, with the values that an application may assign to it afterwards. Not of a loaded view. */
+  /**
+   * The message object and the values of its fields when it was written, because an application may assign to it
+   * afterwards. Missing in a loaded view.
+   */
   seal?: Seal;
 }
 
@@ -116,7 +119,7 @@ export class MessageLog {
         items.push(same);
         continue;
       }
-      // Sealed before it is written: if the application assigns meanwhile, the next comparison notices it.
+      // The seal is made before the message is written, so that the next comparison detects an assignment in between.
       const seal = sealOf(message);
       const [type, bytes] = await this.#serde.dumpsTyped(message);
       if (type !== "json") return undefined;
@@ -183,7 +186,7 @@ function changes(view: readonly Item[], items: readonly Item[]): { operations: O
   return { operations, added };
 }
 
-/** The message that is stored. A text is stored once. */
+/** The message to store. Its text is stored only once: the dump has no copy of it. */
 function messageOf({ json, seal }: Item): Message {
   const dump = JSON.parse(json);
   const message = toRecto(seal!.message);
@@ -196,7 +199,7 @@ function jsonOf(message: Message): string {
   const dump = (message["metadata"] as Record<string, any> | undefined)?.[KEY];
   if (dump === undefined) return JSON.stringify(dumpOf(message));
   if (dump.kwargs !== undefined && !("content" in dump.kwargs)) {
-    // It was the first field.
+    // `content` was the first field.
     return JSON.stringify({ ...dump, kwargs: { content: textOf(message), ...dump.kwargs } });
   }
   return JSON.stringify(dump);
@@ -224,7 +227,7 @@ function sealOf(message: LangChainMessage): Seal {
   return { message, content, length: Array.isArray(content) ? content.length : -1, id, calls };
 }
 
-/** Whether nothing was assigned to a message since it was stored. */
+/** Whether the fields of a message are unchanged since it was stored. */
 function isSealed({ message, content, length, id, calls }: Seal): boolean {
   const now = sealOf(message);
   return now.content === content && now.length === length && now.id === id && now.calls === calls;

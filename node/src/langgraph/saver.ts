@@ -138,7 +138,7 @@ export class RectoSaver<V extends string | number = number> implements BaseCheck
     try {
       version = await this.#log.write(name, messages as LangChainMessage[]);
     } catch (error) {
-      // A message that is not JSON, or that is too large.
+      // The message is not JSON or is too large, so it stays in the inner checkpointer.
       if (!(error instanceof InvalidRequest)) throw error;
     }
     if (version === undefined) return checkpoint;

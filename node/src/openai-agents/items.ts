@@ -4,7 +4,7 @@ import type { Message } from "../types.js";
 
 /** The field of `metadata` with the item, as it was added. */
 const KEY = "openai_agents_js";
-/** The field of an object that stands for bytes, which JSON does not have. */
+/** The field of an object that contains bytes in base64, because JSON has no bytes. */
 const BYTES = "__recto_base64";
 
 type Fields = Record<string, any>;

@@ -136,7 +136,7 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
     }, note);
   }
 
-  // Beyond the interface.
+  // Methods beyond the interface of the SDK.
 
   /** A `callModelInputFilter` that bounds and repairs the input of each model call. The session keeps all items. */
   fit(options: BudgetOptions): ReturnType<typeof fitInput> {
@@ -203,7 +203,7 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
 
 /** The messages that a transaction expects at the end, and those that it adds. */
 function suffixAndItems(transaction: SessionHistoryTransactionArgs["transaction"]): { expected: Message[]; added: Message[] } {
-  // What is compared with stored messages must have passed through JSON too.
+  // Stored messages have passed through JSON, so the messages that are compared with them must too.
   const messages = (items: AgentInputItem[], field: string): Message[] => {
     if (!Array.isArray(items)) throw refused(`${field} must be a list`, `transaction.${field}`);
     return JSON.parse(encode(items.map(toRecto)));

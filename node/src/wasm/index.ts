@@ -40,7 +40,7 @@ async function compiled(source: ModuleSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (typeof source === "string" || source instanceof URL) {
     const url = new URL(source);
-    // Node has no `fetch` for files.
+    // Node's `fetch` does not support file URLs.
     if (url.protocol === "file:") {
       const { readFile } = await import("node:fs/promises");
       return WebAssembly.compile(new Uint8Array(await readFile(url)));
@@ -49,7 +49,7 @@ async function compiled(source: ModuleSource): Promise<WebAssembly.Module> {
   }
   if (!(source instanceof Response)) return WebAssembly.compile(source);
   if (!source.ok) throw new Error(`the module cannot be loaded from ${source.url}: status ${source.status}`);
-  // Not `compileStreaming`, which needs a media type that some servers do not send.
+  // `compileStreaming` would need a media type that some servers do not send.
   return WebAssembly.compile(await source.arrayBuffer());
 }
 
@@ -59,7 +59,7 @@ const decoder = new TextDecoder();
 function compute(exports: Exports, request: string): string {
   const bytes = encoder.encode(request);
   const input = exports.recto_input(bytes.length);
-  // The memory may have grown, which makes a new buffer.
+  // `recto_input` may have grown the memory, which replaces its buffer.
   new Uint8Array(exports.memory.buffer).set(bytes, input);
   const length = exports.recto_compute();
   return decoder.decode(new Uint8Array(exports.memory.buffer, exports.recto_output(), length));

@@ -26,7 +26,7 @@ export class FileSaver extends BaseCheckpointSaver {
     const parent = config.configurable.checkpoint_id;
     const [, bytes] = await this.serde.dumpsTyped({ checkpoint, metadata, parent });
     const file = join(this.folder, `${checkpoint.id}.json`);
-    // A checkpoint is there as a whole, or not at all.
+    // A rename is atomic: a reader finds the whole checkpoint or none.
     writeFileSync(`${file}.new`, bytes);
     renameSync(`${file}.new`, file);
     return { configurable: { thread_id: config.configurable.thread_id, checkpoint_ns: "", checkpoint_id: checkpoint.id } };

@@ -1,4 +1,4 @@
-// Runs turns of a thread in a process of its own: node turns.mjs FOLDER NAME TURNS [PUT]
+// Runs turns of a thread in a separate process: node turns.mjs FOLDER NAME TURNS [PUT]
 //
 // Before each checkpoint, its messages are written to FOLDER/expected. At the put with the number PUT, the process
 // kills itself after the messages are stored and before the checkpoint is.

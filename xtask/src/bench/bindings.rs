@@ -1,8 +1,9 @@
-//! `cargo xtask bench bindings`: the packages for Python and Node, beside what the frameworks bring themselves.
+//! `cargo xtask bench bindings`: measures the packages for Python and Node, and the frameworks' own
+//! implementations beside them.
 //!
 //! `python/bench` builds the wheel, installs it with the frameworks in a virtual environment in the target
-//! directory, and measures. `node/bench` builds the package with the profile `dist`, and measures. Arguments are the
-//! parts of the Python benchmark to run, or `node` for only that of Node.
+//! directory, and measures. `node/bench` builds the package with the profile `dist`, and measures. The
+//! arguments are the parts of the Python benchmark to run, or `node` for only the Node benchmark.
 
 use serde_json::json;
 

@@ -1,8 +1,8 @@
-//! A JSON text with its long strings and long lists abridged while it is copied.
+//! Copies JSON text and abridges its long strings and long lists.
 //!
-//! A format is recognised by the fields of an envelope, which may be behind megabytes of messages. The
-//! copy has a bounded size and is JSON again: a long string becomes `"…"`, and a long list ends after the
-//! items that fit. The outermost list is never abridged: its items are the file.
+//! A format is recognised by the fields of an envelope, which may come after megabytes of messages. The
+//! copy has a bounded size and is valid JSON: a long string becomes `"…"`, and a long list ends after the
+//! items that fit. The outermost list is never abridged, because its items are the records of the file.
 
 /// Maximum length of a string that is kept, in bytes.
 const MAX_STRING: usize = 4 << 10;
@@ -30,7 +30,7 @@ struct Container {
     is_list: bool,
     /// Offset in `out` of the content.
     start: usize,
-    /// Offset in `out` behind the last complete item of a list.
+    /// Offset in `out` after the last complete item of a list.
     items_end: usize,
     /// Maximum number of bytes of a list.
     max_bytes: usize,
@@ -98,7 +98,7 @@ impl Abridged {
     fn open(&mut self, bracket: u8) {
         self.out.push(bracket);
         let start = self.out.len();
-        // The rest is for the fields behind the list.
+        // The last quarter is reserved for the fields after the list.
         let max_bytes = self.max_bytes.saturating_sub(start) / 4 * 3;
         self.open.push(Container { is_list: bracket == b'[', start, items_end: start, max_bytes });
     }
@@ -123,7 +123,7 @@ impl Abridged {
         match inner.into_iter().position(is_long) {
             None => self.out.push(b','),
             Some(at) => {
-                let list = at + 1; // behind the outermost container
+                let list = at + 1; // the search skips the outermost container
                 self.omitted_depth = Some(self.open.len() - (list + 1));
                 self.out.truncate(self.open[list].items_end);
                 self.open.truncate(list + 1);
@@ -162,7 +162,7 @@ impl Abridged {
 mod tests {
     use super::*;
 
-    /// The copies of a text that is pushed in chunks of several sizes, which are equal.
+    /// The copy of a text. Asserts that chunks of several sizes give equal copies.
     fn abridged(text: &str, max_bytes: usize) -> String {
         let copy = |chunk: usize| {
             let mut copy = Abridged::new(max_bytes);

@@ -37,7 +37,7 @@ fn likelihood(message: &str) -> Likelihood {
             "tool_use" | "tool_result" if is_nested(block) => Likelihood::No,
             // Recto's results are in messages of role `tool`.
             "tool_result" if role == Some("user") => Likelihood::Certain,
-            // Chat completions of Cohere and Mistral have thinking without a signature.
+            // Thinking in chat completions of Cohere and Mistral has no signature.
             "thinking" if json::get_str(block, "thinking").is_some() => {
                 match json::get_str(block, "signature").is_some() {
                     true => Likelihood::Certain,
@@ -64,8 +64,8 @@ fn is_response(object: &str) -> bool {
         && fields.get("stop_reason").is_some()
 }
 
-/// Fields of requests of chat completions, of OpenAI or of compatible servers (Ollama, Cohere), that
-/// Anthropic rejects as unknown.
+/// Fields of chat completion requests, to OpenAI or compatible servers (Ollama, Cohere), that Anthropic
+/// rejects as unknown.
 const CHAT_FIELDS: &[&str] = &[
     "documents",
     "frequency_penalty",
@@ -102,7 +102,7 @@ const COUNTING_FIELDS: &[&str] =
 /// Types of content parts that only chat completions have.
 const CHAT_PARTS: &[&str] = &["image_url", "input_audio", "file", "video_url", "refusal"];
 
-/// True if a request is one of chat completions: by its fields, its tools or its messages.
+/// True if the fields, tools or messages of a request show that it is a chat completion request.
 fn is_chat(fields: &json::Object<'_>, messages: &str) -> bool {
     let tool = fields.get("tools").and_then(|tools| json::items(tools).next());
     let is_chat_part = |part: &str| {
@@ -117,8 +117,8 @@ fn is_chat(fields: &json::Object<'_>, messages: &str) -> bool {
         })
 }
 
-/// The likelihood that an object is a request of this format, by its fields beside the messages; `None`
-/// if it is a request of another format.
+/// The likelihood that an object is a request of this format, judged by its fields beside the messages.
+/// `None` if it is a request of another format.
 fn request_likelihood(object: &str) -> Option<Likelihood> {
     let fields = json::Object::of(object);
     let Some(messages) = fields.get("messages").filter(|list| json::is_list(list)) else {
@@ -134,7 +134,8 @@ fn request_likelihood(object: &str) -> Option<Likelihood> {
     let is_claude = model
         .as_deref()
         .is_some_and(|model| model.starts_with("claude") || model.contains("anthropic.claude"));
-    // Chat completions put the system text into the first message; so do few models of Anthropic.
+    // Chat completions have the system text in the first message. Anthropic accepts that only for some
+    // models.
     let role = json::items(messages).next().and_then(|first| json::get_str(first, "role"));
     let is_first = match role.map(Str::escaped) {
         Some("user" | "assistant") => true,
@@ -156,12 +157,12 @@ fn request_likelihood(object: &str) -> Option<Likelihood> {
     }
     let is_typical = fields.get("system").is_some()
         || fields.get("stop_sequences").is_some() && has_max_tokens
-        // Without blocks, a request that counts tokens equals a chat completion.
+        // Without blocks, a request that counts tokens looks like a chat completion request.
         || is_claude && fields.has_only(COUNTING_FIELDS) && has_lists(messages);
     Some(if is_typical { Likelihood::Likely } else { Likelihood::No })
 }
 
-/// True if the content of a message is a list.
+/// True if the content of at least one message is a list.
 fn has_lists(messages: &str) -> bool {
     json::items(messages).any(|it| json::get(it, "content").is_some_and(json::is_list))
 }

@@ -481,7 +481,7 @@ fn has_items(input: &dyn Input) -> Result<bool, Error> {
         if read == 0 || is_item.find(&bytes[..end]).is_some() {
             return Ok(read > 0);
         }
-        // The next chunk may contain the rest.
+        // A match may continue in the next chunk.
         let start = end.saturating_sub(len - 1);
         bytes.copy_within(start..end, 0);
         kept = end - start;

@@ -267,7 +267,7 @@ fn read_response(
     let name = name
         .ok_or_else(|| FieldError::new("functionResponse.name", "a response must have a name"))?;
     let generated;
-    // A call without an id may have a response with one: they are paired by name and order.
+    // A response may have an id although its call has none. Such pairs are matched by name and order.
     let id = match (state.take_call_id(&name.text()), response.get_str("id")) {
         (None, Some(id)) => id,
         (call_id, _) => {

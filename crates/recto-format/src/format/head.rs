@@ -21,8 +21,8 @@ pub(crate) enum Likelihood {
     Declared,
 }
 
-/// The first 256 KiB of a file. If a JSON file is longer, its long strings and lists are abridged first,
-/// so that the fields behind an inline image or behind the messages are in the head.
+/// The first 256 KiB of a file. If a JSON file is longer, its long strings and lists are abridged first, so
+/// that the head contains the fields after an inline image or after the messages.
 pub(crate) struct Head {
     bytes: Vec<u8>,
 }

@@ -121,7 +121,7 @@ pub enum Format {
 impl Format {
     /// Every format. If several formats are equally likely for a file, the first of them is used.
     pub const ALL: &'static [Format] = &[
-        // Before the formats whose parts it also has.
+        // First, because items of this format may contain parts of the following formats.
         Format::OpenAiAgentsJs,
         Format::VercelModel,
         Format::PydanticAi,

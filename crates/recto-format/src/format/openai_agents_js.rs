@@ -5,7 +5,7 @@
 //! | `message`, or an item with a role | a message |
 //! | `function_call` | an assistant message with a `tool_use` part; `callId` becomes its id |
 //! | `function_call_result` | a tool message with one `tool_result` |
-//! | `computer_call`, `shell_call`, `apply_patch_call`, `program_call` and their results | the same |
+//! | `computer_call`, `shell_call`, `apply_patch_call`, `program_call` and their results | as for functions |
 //! | `reasoning` and every other item | a part with the unchanged item, for this format only |
 
 use std::borrow::Cow;
@@ -136,7 +136,7 @@ fn name_field(fields: &Object<'_>) -> String {
     name.map_or(String::new(), |name| format!(r#","name":"{}""#, name.escaped()))
 }
 
-/// A string as it is, another value as its JSON in a string.
+/// Returns a string unchanged, and any other value as a string that contains its JSON.
 fn json_text(value: &str) -> Cow<'_, str> {
     match Str::of(value) {
         Some(_) => Cow::Borrowed(value),
@@ -186,7 +186,7 @@ fn read_parts(list: &str, parts: &mut NewParts) {
     }
 }
 
-/// Adds a part. A part that Recto does not have is added unchanged.
+/// Adds a part. A part of a type that Recto does not have is added unchanged.
 fn read_part(part: &str, fields: &Object<'_>, parts: &mut NewParts) {
     let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
     let body = |field: &str| {
@@ -213,7 +213,8 @@ fn read_part(part: &str, fields: &Object<'_>, parts: &mut NewParts) {
     }
 }
 
-/// Writes the items of a message: texts and media together, calls and results alone.
+/// Writes the items of a message: texts and media in one item, each call and each result in a separate
+/// item.
 fn write_items(
     message: &MessageParts<'_>,
     names: &CallNames<'_>,

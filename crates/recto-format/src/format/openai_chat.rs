@@ -37,7 +37,7 @@ struct Foreign<'a> {
     name: Option<&'a str>,
     tool_calls: Option<&'a str>,
     tool_call_id: Option<Str<'a>>,
-    /// SWE-agent has a list of ids.
+    /// A list of ids, as SWE-agent writes it.
     tool_call_ids: Option<&'a str>,
     function_call: Option<&'a str>,
     refusal: Option<Str<'a>>,
@@ -332,7 +332,7 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
             let body = data.or(id).ok_or_else(|| missing("file.file_data"))?;
             media::write(MediaKind::File, body, name, "", parts.add());
         }
-        // Cohere has a string, Mistral a list of texts.
+        // Cohere writes a string, Mistral a list of texts.
         "thinking" if json::get(part, "thinking").is_some() => {
             let thinking = json::get(part, "thinking").unwrap_or_default();
             let listed = json::items(thinking).filter_map(|text| json::get_str(text, "text"));
@@ -384,7 +384,7 @@ fn read_call(
         return Ok(());
     }
     let function = call.get("function").ok_or_else(|| missing("function"))?;
-    // Inspect has the name and the arguments in the call itself.
+    // Inspect writes the name and the arguments into the call itself.
     let (name, arguments) = match Str::of(function) {
         Some(name) => (Some(name), call.get("arguments")),
         None => (json::get_str(function, "name"), json::get(function, "arguments")),
@@ -449,7 +449,7 @@ fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, Field
     let generated;
     if ids.is_empty() {
         generated = match read.name.and_then(Str::of) {
-            // The deprecated form has no ids; the result names the function.
+            // The deprecated form has no ids. The result contains the name of the function.
             Some(name) => state
                 .take_call_id(&name.text())
                 .unwrap_or_else(|| format!("function_{}", state.message_count)),

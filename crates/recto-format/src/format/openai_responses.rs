@@ -55,7 +55,7 @@ fn is_input(value: &str) -> bool {
     Str::of(value).is_some() || is_list()
 }
 
-/// True if an object with `input` is a request: by its model, its instructions or its stored prompt.
+/// True if an object with `input` is a request: it has a model, instructions or a stored prompt.
 fn is_request(object: &str) -> bool {
     let fields = json::Object::of(object);
     fields.get_str("instructions").is_some()
@@ -100,7 +100,7 @@ impl MessageCodec for OpenAiResponses {
         // Fast path: an object that starts with its type or role is an item.
         let first = json::fields(object).next().map(|(key, value)| (key.escaped(), value));
         match first {
-            // A request over a web socket.
+            // A request that is sent over a WebSocket.
             Some(("type", "\"response.create\"")) => {}
             Some(("type" | "role", _)) => return false,
             _ => {}

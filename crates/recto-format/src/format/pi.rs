@@ -42,7 +42,7 @@ impl SessionCodec for Pi {
                     Likelihood::Certain
                 }
                 "message" if role.is_some() && has("timestamp") => Likelihood::Likely,
-                // Droid has lines like these after a different header.
+                // Droid writes lines like these after a different header.
                 "session_start" => return Likelihood::No,
                 _ => Likelihood::No,
             };

@@ -3,9 +3,9 @@
 //! | foreign | conversion |
 //! |---|---|
 //! | `system-prompt` | a system message |
-//! | `instructions` of a request | a system message, if they differ from those of the request before |
+//! | `instructions` of a request | a system message, if they differ from those of the previous request |
 //! | `user-prompt` | a user message: texts, images, audio and files |
-//! | `tool-return`; `retry-prompt` of a tool | `tool_result` in a tool message; one that did not succeed is an error |
+//! | `tool-return`; `retry-prompt` of a tool | `tool_result` in a tool message; an error unless it succeeded |
 //! | `retry-prompt` without a tool, `retry-feedback` | a user message |
 //! | `text`, `thinking`, `file`, `tool-call` | text, thinking, media, `tool_use` in an assistant message |
 //! | `builtin-tool-call` and every other part of a response | unchanged parts |
@@ -29,7 +29,7 @@ use crate::parts::{MessageParts, Part};
 
 pub(crate) struct PydanticAi;
 
-/// Id of a thinking part whose signature is redacted thinking of Anthropic.
+/// Id of a thinking part whose signature contains Anthropic's redacted thinking.
 const REDACTED: &str = "redacted_thinking";
 
 /// True if a value is a request or response of this format.
@@ -130,7 +130,7 @@ fn read_request(fields: &Object<'_>, parts: &str, state: &mut ReadState) -> Vec<
             "retry-prompt" if is_of_tool => Role::Tool,
             _ => Role::User,
         };
-        // System prompts stay separate messages, as in the requests that Pydantic AI sends.
+        // System prompts are separate messages, as in the requests that Pydantic AI sends.
         if role == Role::System || drafts.last().is_none_or(|(before, _)| *before != role) {
             drafts.push((role, NewParts::with_capacity(part.len())));
         }
@@ -183,7 +183,7 @@ fn read_request_part(
     Some(())
 }
 
-/// Adds the content of a user: a text, or a list of texts and media.
+/// Adds the content of a user prompt: a text, or a list of texts and media.
 fn user_content(content: &str, out: &mut NewParts) {
     if let Some(text) = Str::of(content) {
         return out.text(text, "");
@@ -202,7 +202,7 @@ fn user_content(content: &str, out: &mut NewParts) {
     }
 }
 
-/// Adds a file or URL; `None` if the value is none of them.
+/// Adds a file or URL; `None` if the value is neither.
 fn read_media(item: &str, out: &mut NewParts) -> Option<()> {
     let fields = Object::of(item);
     let kind = fields.get_str("kind")?;
@@ -239,7 +239,7 @@ fn read_media(item: &str, out: &mut NewParts) -> Option<()> {
     }
 }
 
-/// A value as a text: itself if it is a string, its JSON otherwise.
+/// Returns a string unchanged, and any other value as a string that contains its JSON.
 fn text_of(value: &str) -> Cow<'_, str> {
     match Str::of(value) {
         Some(_) => Cow::Borrowed(value),
@@ -332,7 +332,7 @@ fn read_response_part(kind: &str, fields: &Object<'_>, out: &mut NewParts) -> Op
     Some(())
 }
 
-/// Starts a part: a comma, unless it is the first.
+/// Starts a part: writes a comma, except before the first part.
 fn next_part(start: usize, out: &mut String) {
     if out.len() > start {
         out.push(',');

@@ -212,13 +212,13 @@ pub(crate) fn time_of(text: &str) -> Option<Timestamp> {
     if text.ends_with('Z') {
         return time::parse_time(text);
     }
-    // The date has hyphens too.
+    // The date also contains hyphens.
     let sign_at = text.get(10..).and_then(|rest| rest.find(['+', '-'])).map(|at| at + 10);
     let (local, offset) = text.split_at(sign_at.unwrap_or(text.len()));
     Some(time::parse_time(&format!("{local}Z"))? - offset_millis(offset)?)
 }
 
-/// An offset such as `+02:00` or `-0330`, in milliseconds. Nothing means 0.
+/// An offset such as `+02:00` or `-0330`, in milliseconds. An empty text means 0.
 fn offset_millis(offset: &str) -> Option<i64> {
     let (sign, digits) = match offset.split_at_checked(1) {
         None => return Some(0),

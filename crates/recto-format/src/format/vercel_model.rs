@@ -133,7 +133,7 @@ fn read_part(role: Role, fields: &Object<'_>, parts: &mut NewParts) -> Option<()
     Some(())
 }
 
-/// A string is a URL, a data URL or base64.
+/// The media in a field. A string is a URL, a data URL or base64.
 fn media_body<'a>(fields: &Object<'a>, key: &str, default: &'a str) -> Option<MediaBody<'a>> {
     let data = fields.get_str(key)?;
     let media_type = fields.get_str("mediaType").unwrap_or(Str::escaped_text(default));
@@ -169,7 +169,7 @@ fn write_message(
     warnings: &mut Vec<String>,
 ) {
     out.push_str(&format!(r#"{{"role":"{}","content":"#, message.role.as_str()));
-    // A system message has a string.
+    // The content of a system message is a string.
     if message.role == Role::System || (message.is_string && message.role != Role::Tool) {
         let texts: Vec<&str> = message
             .parts

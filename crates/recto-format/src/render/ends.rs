@@ -19,7 +19,7 @@ fn hides_thinking(first: &Turn<'_>, second: &Turn<'_>) -> bool {
     is_joined && second.starts_with_thinking() && !first.starts_with_thinking()
 }
 
-/// For a call or result of the provider's server: whether it is a call, and its id.
+/// For a call or result of a tool that the provider runs: true if it is a call, and the id of the call.
 fn server_id<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
     let Block::ProviderPart { kind, json } = block else { return None };
     match kind.escaped() {
@@ -228,7 +228,7 @@ impl<'a> Planner<'a, '_> {
     /// white space.
     fn finish_last_message(&mut self) {
         let is_assistants = |turn: &&Turn<'a>| turn.side == Side::Assistant && !turn.has_calls();
-        // The model continues its turn after a call of the server (`pause_turn`).
+        // After a call of a tool that the provider runs, the model continues its turn (`pause_turn`).
         let is_paused =
             |turn: &Turn<'a>| turn.blocks.last().is_some_and(|block| server_id(block).is_some());
         if let Some(turn) = self.turns.last().filter(is_assistants)

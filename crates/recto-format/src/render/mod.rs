@@ -13,9 +13,10 @@
 //!   missing result ([`NO_RESULT`]) and for a missing first or last message of the user ([`NO_MESSAGE`]).
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
-//! `rule.rs` lists the rules, `dialect.rs` describes what each provider accepts, and `models.rs` what
-//! single models require. `plan.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the
-//! rules; `originals.rs` finds the messages that keep their bytes, `refused.rs` those that may not. One file per provider writes the request.
+//! `rule.rs` lists the rules, `dialect.rs` describes what each provider accepts, and `models.rs` what single
+//! models require. `plan.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the rules;
+//! `originals.rs` finds the messages that keep their bytes, and `refused.rs` finds imported messages whose
+//! form the provider rejects. One file per provider writes the request.
 
 mod alternating;
 mod anthropic;

@@ -35,7 +35,7 @@ const WITHOUT_SYSTEM: &[&str] = &["o1-mini", "o1-preview"];
 /// Source: error text "Content blocks are expected to be either text or image_url type" for
 /// `input_audio` and `gpt-5-mini`; `gpt-audio` accepted it.
 const OPENAI: &[&str] = &["gpt-", "o1", "o3", "o4"];
-/// Prefix of models of OpenAI that others serve.
+/// Prefix of OpenAI's models with open weights, which other providers serve.
 const OPEN_WEIGHTS: &str = "gpt-oss";
 /// First version of Anthropic's models that accepts messages of role system in the list of messages.
 /// Sources: recorded requests to `claude-opus-4-8` and `claude-fable-5` that were accepted; error text
@@ -68,7 +68,7 @@ pub(super) fn is_openai(model: &str) -> bool {
     OPENAI.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// True if a model is one that OpenAI or Azure serves: routers add the provider to the name.
+/// True if OpenAI or Azure serves the model. Names with the provider in front are those of routers.
 pub(super) fn is_at_openai(model: &str) -> bool {
     is_openai(model) && !model.contains('/') && !model.starts_with(OPEN_WEIGHTS)
 }

@@ -24,8 +24,8 @@ use crate::render::Target;
 use crate::source::is_same_model;
 
 /// Rules that an imported message cannot violate, because the provider itself accepted or produced its
-/// bytes; `refused.rs` lists the exceptions. All others concern the relation of messages, which an edit can
-/// change.
+/// bytes; `refused.rs` lists the exceptions. All other rules concern relations between messages, which an
+/// edit can change.
 const ACCEPTED: &[Rule] = &[
     rule::ALTERNATION,
     rule::CALLS_FROM_THE_ASSISTANT,
@@ -81,7 +81,7 @@ pub(crate) struct Original<'a> {
     origin: Origin,
 }
 
-/// Why a message has the form of the provider.
+/// Reason why a message already has the provider's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// It was imported from the provider's format.
@@ -318,7 +318,8 @@ impl<'a> Originals<'a> {
         dialect: &Dialect,
     ) -> bool {
         let mut has_removed = false;
-        // The messages with a call whose result is converted, and whether that may change.
+        // Positions of messages with a call whose result is converted. The value is true if an append can
+        // change that.
         let mut converted = HashMap::new();
         for (at, number, id) in results(messages) {
             let Some((call, _)) = exchanges.call_of((at, number)) else { continue };
@@ -330,7 +331,7 @@ impl<'a> Originals<'a> {
                 *converted.entry(call).or_default() |= self.may_return(at);
             }
         }
-        // Where messages alternate, the results of one message are one message.
+        // If roles must alternate, the results for the calls of one message are in one message.
         if dialect.requires_alternation && !converted.is_empty() {
             for (at, number, _) in results(messages) {
                 let Some((call, _)) = exchanges.call_of((at, number)) else { continue };
@@ -413,7 +414,8 @@ fn has_earlier_call(messages: &[MessageParts<'_>], at: usize) -> bool {
     results.into_iter().all(|id| messages[..at].iter().any(|message| is_call(id, message)))
 }
 
-/// The calls and results of the provider's server in a message: whether it is a call, and its id.
+/// The calls and results of tools that the provider runs, in a message. For each: true if it is a call, and
+/// the id of the call.
 fn server_calls<'m>(
     message: &'m MessageParts<'_>,
 ) -> impl Iterator<Item = (bool, Option<Str<'m>>)> {
@@ -428,9 +430,9 @@ fn server_calls<'m>(
     })
 }
 
-/// True if the calls and results of the provider's server in the message at position `at` belong together,
-/// or are in flight: the client answers a call beside them, the result is in a later message, or the
-/// message is the last and the model continues it (`pause_turn`).
+/// True if the calls and results of tools that the provider runs are complete in the message at position
+/// `at`, or if a missing result can follow: the message also has a call that the client answers, the result
+/// is in a later message, or the message is the last one and the model continues it (`pause_turn`).
 fn are_in_flight(messages: &[MessageParts<'_>], at: usize) -> bool {
     let message = &messages[at];
     let has = |messages: &[MessageParts<'_>], wanted: bool, id: Option<Str<'_>>| {
@@ -453,7 +455,8 @@ fn are_in_flight(messages: &[MessageParts<'_>], at: usize) -> bool {
         })
 }
 
-/// Rules that an imported message can violate only in some cases.
+/// True if the provider accepts an imported message that violates this rule. Covers the rules whose
+/// violation is accepted only in some messages.
 fn is_accepted_here(
     rule: &Rule,
     messages: &[MessageParts<'_>],
@@ -469,14 +472,16 @@ fn is_accepted_here(
     if *rule == rule::SERVER_CALLS_ARE_WHOLE {
         return are_in_flight(messages, at);
     }
-    // The call is stored at the provider. Without fields it is not known whether the request says so.
+    // The call may be stored at the provider. Without the fields of the request, it is unknown whether the
+    // request refers to stored messages.
     let is_tools = |(key, _): &(&str, &str)| ["tools", "functions"].contains(key);
     let may_be_stored =
         options.fields.iter().all(is_tools) && source.is_some_and(|source| source.has_stored_call);
     *rule == rule::RESULTS_HAVE_CALLS && (has_stored_history(options) || may_be_stored)
 }
 
-/// The message of a request in the bytes of an import: a response of a model contains it.
+/// The message as a request contains it. `text` is the imported message, or the response of a model that
+/// contains the message.
 fn request_message(text: Cow<'_, str>, target: Target) -> Option<Cow<'_, str>> {
     let fields = json::Object::of(&text);
     let inner = match target {

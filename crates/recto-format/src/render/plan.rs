@@ -212,7 +212,7 @@ impl<'a> Planner<'a, '_> {
         self.add_turn(Side::User, user_blocks, None, at);
     }
 
-    /// True for a message of role system from the list of a request, for a model that has no such
+    /// True for an imported message of role system in the list of messages, if the model rejects such
     /// messages.
     fn is_rejected_system(&self, at: usize) -> bool {
         let source = self.messages[at].source.filter(|source| source.field.is_none());
@@ -221,15 +221,17 @@ impl<'a> Planner<'a, '_> {
             && self.options.model.is_some_and(models::rejects_listed_system)
     }
 
-    /// True for a system message after a message of the user that is the last or that the assistant's
-    /// follows, for a model that accepts such messages in the list of messages.
+    /// True for a system message that can stay in the list of messages: the model accepts such messages, a
+    /// message of the user precedes it, and it is the last message or a message of the assistant follows
+    /// it.
     fn is_listed_system(&self, at: usize, blocks: &[Block<'_>]) -> bool {
         let follows_user = match self.turns.last() {
             Some(turn) => turn.side == Side::User || turn.has_calls(),
             None => false,
         };
         let is_text = |block: &Block<'_>| matches!(block, Block::Text { .. });
-        // Results of earlier calls are written before it, but those of later messages are not known.
+        // Results of earlier calls are written before the system message. A missing result, or one in a
+        // later message, cannot be.
         let is_open = |call: &Call<'_>| call.result.from.is_none_or(|from| from > at);
         let next = self.messages.get(at + 1);
         self.dialect.target == Target::Anthropic
@@ -310,7 +312,7 @@ impl<'a> Planner<'a, '_> {
                 if self.has_dialogue { Side::User } else { Side::System }
             }
             Side::System if self.is_listed_system(at, &blocks) => {
-                // A message of the user that is appended makes it text of the user.
+                // If a message of the user is appended, the system message becomes text of the user.
                 let is_last = at + 1 == self.messages.len();
                 let is_unstable = is_last || self.originals.may_return(at);
                 let (name, from, original) = (None, vec![at], None);
@@ -616,7 +618,7 @@ impl<'a> Planner<'a, '_> {
         let (provider, model) = (self.dialect.provider, self.options.model);
         let format = self.dialect.target.format().name();
         self.messages[at].source.is_some_and(|source| {
-            // A request names no producer of its messages; it was sent to this provider.
+            // A request does not name the producer of its messages, but it was sent to this provider.
             let is_of_request = source.provider.is_none() && source.is_from(format);
             source.is_made_by(provider, model) || is_of_request && source.is_model(model)
         })

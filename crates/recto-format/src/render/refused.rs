@@ -1,9 +1,10 @@
 //! Forms that a provider rejects even in a message that was imported from its own format.
 //!
-//! An imported message counts as accepted (`originals.rs`), because most of them are parts of requests that
-//! the provider answered. A request that it rejected can be imported too. This module lists the forms for
-//! which the error text of the provider is known and of which no accepted request is known. The names of
-//! models limit them to the provider's own servers: routers and compatible servers accept more.
+//! An imported message counts as accepted (`originals.rs`), because most imported messages come from
+//! requests that the provider answered. But a rejected request can be imported too. This module lists the
+//! forms for which the error text of the provider is known and of which no accepted request is known. For
+//! OpenAI and Anthropic, the name of the model decides whether the provider's own servers receive the
+//! request, because routers and compatible servers accept more.
 
 use recto_core::Role;
 
@@ -13,7 +14,7 @@ use crate::json::{self, Str};
 use crate::media::MediaKind;
 use crate::parts::{MessageParts, Part};
 
-/// An imported message, with what decides whether the provider rejects its form.
+/// An imported message, and the facts that decide whether the provider rejects its form.
 #[derive(Clone, Copy)]
 pub(super) struct ImportedForm<'a> {
     message: &'a MessageParts<'a>,
@@ -76,7 +77,7 @@ impl<'a> ImportedForm<'a> {
         }
     }
 
-    /// True for a message without content, which only the last message of the assistant may be.
+    /// True for a message without content. Only the last message of the assistant may have no content.
     fn is_empty(&self) -> bool {
         let message = self.message;
         let is_prefill = self.target == Target::Anthropic && self.is_prefill();
@@ -92,21 +93,22 @@ impl<'a> ImportedForm<'a> {
         self.is_last && (self.message.role == Role::Assistant || self.is_unread_answer())
     }
 
-    /// True for a message of the assistant that was not read, and therefore has the role of the user.
+    /// True for a message of the assistant that import could not read. Such a message has the role of the
+    /// user.
     fn is_unread_answer(&self) -> bool {
         let original = self.message.source.and_then(|source| source.original);
         let role = original.and_then(|original| json::get_str(original, "role"));
         role.is_some_and(|role| role.is("assistant"))
     }
 
-    /// True if the list of parts of the original form is empty: such a message is not read.
+    /// True if the list of parts is empty in the original form. Import does not read such a message.
     fn has_empty_content(&self) -> bool {
         let original = self.message.source.and_then(|source| source.original);
         original.is_some_and(|original| empty_field(original, &["content", "parts"]).is_some())
     }
 
-    /// True for an empty text; at Bedrock also for white space, and at Anthropic for a message of white
-    /// space only.
+    /// True if the provider rejects a text of the message. Anthropic rejects empty texts and messages that
+    /// are only white space; Bedrock rejects every text that is only white space.
     fn has_rejected_text(&self) -> bool {
         let message = self.message;
         if message.role == Role::System {
@@ -125,7 +127,7 @@ impl<'a> ImportedForm<'a> {
         }
     }
 
-    /// The rule that the original form of the message violates, where the parts do not show it.
+    /// The rule that the original form of the message violates, if the parts do not show the violation.
     pub(super) fn violation(&self, original: &str) -> Option<(&'static Rule, String)> {
         match self.target {
             _ if !self.is_strict => None,
@@ -139,7 +141,7 @@ impl<'a> ImportedForm<'a> {
     }
 }
 
-/// An empty list of calls or parts.
+/// The violation by an empty list of calls or parts.
 fn empty_list(original: &str) -> Option<(&'static Rule, String)> {
     let key = empty_field(original, &["tool_calls", "content"])?;
     Some((&rule::NO_EMPTY_LISTS, format!("an empty list as {key}")))
@@ -165,7 +167,7 @@ fn empty_field(original: &str, keys: &[&'static str]) -> Option<&'static str> {
     keys.iter().copied().find(is_empty)
 }
 
-/// A text of the assistant with the type of other roles, or the reverse.
+/// The violation by a text of the assistant with the type of other roles, or the reverse.
 fn part_of_another_role(original: &str, role: Role) -> Option<(&'static Rule, String)> {
     let content = json::get(original, "content").filter(|content| json::is_list(content))?;
     json::get_str(original, "role")?;

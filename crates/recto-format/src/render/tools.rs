@@ -142,7 +142,7 @@ impl RenderedTools {
         self.findings.push(ToolFinding { rule, tool, message });
     }
 
-    /// Reports the fields of an imported tool that its description for another provider has not.
+    /// Reports the fields of an imported tool that are lost in its description for another provider.
     fn report_lost_fields(&mut self, tool: &Tool, source: Option<&ToolSource<'_>>, target: Target) {
         let is_openai = matches!(target, Target::OpenAiChat | Target::OpenAiResponses);
         let is_kept = |key: &str| {
@@ -170,7 +170,7 @@ impl RenderedTools {
     }
 }
 
-/// The cache mark of a description, which counts at Anthropic.
+/// The cache mark of a description. `None` for providers other than Anthropic.
 fn mark_of(original: &str, target: Target) -> Option<&str> {
     json::get(original, "cache_control").filter(|_| target == Target::Anthropic)
 }
@@ -179,9 +179,9 @@ fn mark_of(original: &str, target: Target) -> Option<&str> {
 #[derive(Default)]
 struct ToolList {
     out: String,
-    /// True in Gemini, where an item is a list of functions.
+    /// True for Gemini, where one item contains a list of functions.
     is_grouped: bool,
-    /// The item that is open, if its place in the imported request is known.
+    /// `Some` while an item is open: the index of the item in the imported request, if it is known.
     open: Option<Option<usize>>,
     /// The fields of the open item after its functions, each preceded by a comma.
     empty: String,
@@ -199,7 +199,7 @@ impl ToolList {
         }
     }
 
-    /// Adds a function; in Gemini to the open item, unless its source names another.
+    /// Adds a function. In Gemini, it is added to the open item unless its source names another item.
     fn add_function(&mut self, text: &str, source: Option<&ToolSource<'_>>) {
         let group = source.map(|source| source.group);
         if self.is_grouped && self.open.is_none_or(|open| group.is_some() && open != group) {

@@ -29,7 +29,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) from: Vec<usize>,
     /// The bytes that are written instead of the blocks.
     pub(crate) original: Option<Original<'a>>,
-    /// True for a system text that is a message of the list.
+    /// True for a system text that is written as a message in the list of messages.
     pub(crate) is_listed: bool,
     /// True if an append can change the first byte of the turn.
     pub(crate) is_unstable: bool,
@@ -65,8 +65,8 @@ impl<'a> Turn<'a> {
         self.calls().next().is_some()
     }
 
-    /// The calls whose results are written directly after the turn. The others are in messages that keep
-    /// their bytes.
+    /// The calls whose results are written directly after the turn. The results of the other calls are in
+    /// messages that keep their bytes.
     pub(crate) fn calls_with_converted_results(&self) -> impl Iterator<Item = &Call<'a>> {
         self.calls().filter(|call| !call.result.is_original)
     }
@@ -185,7 +185,7 @@ pub(crate) struct CallResult<'a> {
     pub(crate) item: Option<&'a str>,
     /// Position of its message in the view; `None` for a placeholder.
     pub(crate) from: Option<usize>,
-    /// True if the message of the result keeps its bytes: it is a turn of its own.
+    /// True if the message of the result keeps its bytes: it is a separate turn.
     pub(crate) is_original: bool,
 }
 

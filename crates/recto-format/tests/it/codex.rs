@@ -325,12 +325,12 @@ fn events_are_messages_in_a_rollout_without_items() {
     assert_eq!(replay.warnings, []);
     assert_eq!(texts_by_role(only(&replay)), ["user: q", "assistant: a"]);
     assert_eq!(exported_log(&log(&replay), CODEX, Container::Lines), file);
-    // Beside a new message, which is an item, the events become items.
+    // If a new message is exported, which is an item, the events are exported as items too.
     let mut longer = log(&replay);
     longer.push(Message::user("more"));
     let replay = imported(&exported_log(&longer, CODEX, Container::Lines), CODEX);
     assert_eq!(texts_by_role(only(&replay)), ["user: q", "assistant: a", "user: more"]);
-    // An item makes the events repetitions.
+    // In a file with an item, the events only repeat items.
     let replay = imported(&(file + &user("item") + "\n"), CODEX);
     assert_eq!(texts_by_role(only(&replay)), ["user: item"]);
 }

@@ -1,4 +1,4 @@
-//! Lists of messages of frameworks: what their items become.
+//! Conversion of the message lists of frameworks.
 
 use recto_core::Message;
 use recto_format::{Container, Format};

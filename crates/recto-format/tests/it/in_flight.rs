@@ -61,7 +61,7 @@ fn a_result_whose_call_is_stored_at_the_provider_is_not_an_error() {
     let request = json!({"input": [output], "model": "gpt-5", "previous_response_id": "resp_1"});
     let view = imported(&request, Format::OpenAiResponses);
     assert_eq!(errors(&view, target, &RenderOptions::default()), Vec::<String>::new());
-    // With the fields it is known that the request names no stored response.
+    // The fields show that the request names no stored response.
     let fields = [("model", "\"gpt-5\"")];
     let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
     assert_eq!(errors(&view, target, &options).len(), 1);

@@ -1,4 +1,5 @@
-//! A call keeps its bytes when its result is replaced or deleted, and a result when its call is replaced.
+//! A call keeps its bytes when its result is replaced or deleted. A result keeps its bytes when its call is
+//! replaced.
 
 use recto_core::Message;
 use recto_format::{Format, RenderOptions, Severity, Target, lint, render};

@@ -1,6 +1,6 @@
 //! Requests that a provider rejects for the form of their messages: lint reports an error and rendering
-//! repairs it, also for messages that were imported from that provider's format. Beside each of them is
-//! a similar request that the provider accepts: it has no error and keeps its bytes.
+//! repairs it, even for messages that were imported from that provider's format. Each of them has a
+//! counterpart, a similar request that the provider accepts, which has no error and keeps its bytes.
 
 use recto_core::Message;
 use recto_format::{Format, RenderOptions, Severity, Target, lint, render};

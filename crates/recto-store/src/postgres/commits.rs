@@ -188,7 +188,8 @@ impl PostgresStore {
         for (number, draft) in drafts.iter().enumerate() {
             if !draft.insert(&transaction, &tenant).await? {
                 transaction.rollback().await?;
-                // An earlier attempt has written all rows or none: if all, the first one is refused.
+                // An earlier attempt has written all rows or none. If it has written all, the first row is
+                // refused.
                 return draft.find_reason(&client, &tenant, in_doubt && number == 0).await;
             }
             if let (Some(seal), Some(pages)) = (&draft.commit.seal, &draft.pages) {

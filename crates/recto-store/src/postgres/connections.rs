@@ -59,7 +59,7 @@ impl Connections {
             // The connection that was used last: its server process has plans and pages cached.
             .queue_mode(QueueMode::Lifo)
             .wait_timeout(Some(options.wait))
-            // The server takes the connection, then the settings of the session.
+            // One timeout for the connection, and one for the settings of the session.
             .create_timeout(Some(connect_timeout * 2))
             .runtime(Runtime::Tokio1)
             .build();
@@ -74,11 +74,12 @@ impl Connections {
         Ok(self.pool.get().await?)
     }
 
-    /// Opens the first connection. A server that takes connections and does not answer is not tried again.
+    /// Opens the first connection. If the server accepts the connection and does not respond, there is no
+    /// second attempt.
     pub(super) async fn check(&self) -> Result<(), Error> {
         match self.limited(async { self.get().await.map(drop) }).await {
             Err(Fault::Silent(reason)) => Err(Error::failed("opening the store", reason)),
-            // The first request repeats it.
+            // The first request repeats the attempt.
             _ => Ok(()),
         }
     }

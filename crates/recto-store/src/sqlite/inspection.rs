@@ -167,8 +167,8 @@ impl Numbers {
     }
 }
 
-/// Builds the indexes of the conversations again, from the table. Refused if rows of the table are damaged or
-/// missing, because the indexes then have what the table lacks.
+/// Builds the indexes of the conversations again, from the table. Fails if rows of the table are damaged or
+/// missing, because the indexes then contain data that the table lacks.
 pub(super) fn rebuild_indexes(db: &Connection) -> Result<(), Fault> {
     let is_sound = "PRAGMA integrity_check('conversations')";
     if db.query_row(is_sound, [], |row| row.get::<_, String>(0)).is_ok_and(|text| text == "ok") {
@@ -189,7 +189,7 @@ pub(super) fn rebuild_indexes(db: &Connection) -> Result<(), Fault> {
             "SELECT id, number FROM conversations INDEXED BY sqlite_autoindex_conversations_1",
         )?;
         let mut rows = indexed.query([])?;
-        // The rest of an index that cannot be read to its end says nothing.
+        // If the index cannot be read to its end, the rest of it is ignored.
         while let Ok(Some(row)) = rows.next() {
             let (id, number) = (read::id_from(row.get(0)?), Number(row.get(1)?));
             if !ids.contains(&id.0) && read::at(db, number)?.is_none() {

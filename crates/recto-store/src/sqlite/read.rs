@@ -109,8 +109,8 @@ pub(super) fn conversation(db: &Connection, id: ConversationId) -> Result<Conver
     Ok(by_id(db, id)?.ok_or_else(unknown)?)
 }
 
-/// The number of a conversation in this file. A damaged index of ids costs time, but no answer: the number
-/// is then searched in the table, whose rows have checksums.
+/// The number of a conversation in this file. If the index of ids is damaged, the number is searched in the
+/// table, which is slower; the rows of the table have checksums.
 pub(super) fn number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
     let indexed = indexed_number(db, id);
     if let Ok(Some(number)) = indexed {

@@ -142,7 +142,7 @@ impl WriteRequest {
                     });
                 Ok(are_there)
             }
-            // They can be repeated.
+            // These requests can be repeated.
             WriteRequest::ClearWords | WriteRequest::AddWords { .. } => Ok(false),
             WriteRequest::Clean | WriteRequest::RebuildIndexes => Ok(true),
         }

@@ -1,4 +1,5 @@
-//! Erasing and removing in SQLite files: no file keeps a copy, whatever other connections do.
+//! Erasing and removing in SQLite files: no file keeps a copy, even while other connections read, write or
+//! checkpoint.
 
 use std::fs;
 use std::path::Path;

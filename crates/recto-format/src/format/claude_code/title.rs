@@ -65,7 +65,8 @@ struct Titles {
 }
 
 impl Titles {
-    /// Scans complete lines. Lines without one of the texts are not split, because most have no title.
+    /// Scans complete lines. Lines that contain none of the texts are not split off, because most lines
+    /// have no title.
     fn scan(&mut self, lines: &[u8]) {
         let mut at = 0;
         let next = |finder: &memmem::Finder<'_>, at: usize| {

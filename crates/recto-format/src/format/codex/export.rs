@@ -25,7 +25,7 @@ pub(super) fn export(
 ) -> Result<Vec<TranscriptWarning>, Error> {
     let warnings = Vec::new();
     let messages: Vec<&Message> = messages.collect();
-    // Beside items, events are not messages.
+    // In a rollout with items, events are not messages.
     let has_only_events = messages.iter().all(|message| {
         let original = session_line::original(&MessageParts::of(message));
         original.is_some_and(|line| is(&line, "event_msg"))

@@ -64,7 +64,7 @@ enum Spacing {
 }
 
 impl Spacing {
-    /// The spacing of the next value, a list.
+    /// The spacing of the next value, which is a list.
     fn at(values: &mut Values<'_>) -> Result<Spacing, Error> {
         Ok(match values.peek_value()? {
             Peeked::Whole { len, .. } => Spacing::of(values.peeked(len)),

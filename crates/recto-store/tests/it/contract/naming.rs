@@ -196,7 +196,7 @@ pub(super) async fn a_removal_replaces_rows_and_is_all_or_nothing(store: &dyn St
         (removal(3, 9, &both, "x"), Error::RowsChanged),
         (removal(3, 3, &both[..1], "x"), Error::Forked),
     ] {
-        // The first rewrite is possible.
+        // The first rewrite would succeed alone.
         let possible = self::possible(removal);
         assert_eq!(store.remove_with(&tenant(), "a", possible).await, Err(error));
         assert_eq!(store.commits(id(1), None).await.unwrap(), before);
@@ -211,7 +211,7 @@ pub(super) async fn a_removal_replaces_rows_and_is_all_or_nothing(store: &dyn St
     assert_eq!(after.commits[2], (2, Ok(before[2].clone())));
 }
 
-/// The removal with a rewrite before its own that is possible.
+/// The removal, preceded by another rewrite that succeeds alone.
 fn possible(mut removal: Removal) -> Removal {
     let rewrite = Rewrite { commits: vec![row_with_body(1, "first")], ..Rewrite::default() };
     removal.rewrites.insert(0, RewriteOf { conversation: id(1), at: 3, rewrite });

@@ -1,6 +1,7 @@
 //! A server that is killed, stopped, frozen and cut off at random moments while several writers use it: every
-//! acknowledged commit is stored once, and no request waits without an end. Another task creates, forks, erases,
-//! prunes and removes conversations meanwhile: each of these has happened completely or not at all.
+//! acknowledged commit is stored once, and no request waits forever. At the same time, another task creates,
+//! forks, erases, prunes and removes conversations: each of these operations is applied completely or not at
+//! all.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ fn simulation() {
 enum Event {
     /// All its processes are killed, and it is started again.
     Kill,
-    /// It is stopped as usual, and started again.
+    /// The server is stopped normally and started again.
     Stop,
     /// All its processes are stopped for a while.
     Freeze,

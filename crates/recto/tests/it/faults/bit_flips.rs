@@ -66,7 +66,7 @@ pub(super) fn run(seed: u64, flips: usize) {
                 let lacks =
                     written.lacks(&answers).unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
                 let is_found = runtime.block_on(is_found(&recto, &place));
-                // A write after rows that cannot be reached takes their place.
+                // A write after unreachable rows replaces them.
                 if !lacks {
                     let turn = flip / trees.len() % Change::ALL.len();
                     let (change, after) = (Change::ALL[turn], &after_write[turn]);
@@ -227,8 +227,8 @@ impl Change {
         }
     }
 
-    /// Makes the change. What is read afterwards is as it was written before the change, if it fails, or as
-    /// after it.
+    /// Makes the change. Later reads must return the data from after the change or, if the change failed,
+    /// the data from before it.
     async fn check(self, file: &Path, [before, after]: [&Answers; 2], place: &str) {
         let address = format!("sqlite:{}", file.display());
         let Ok(recto) = Recto::open(&address).await else { return };
@@ -290,7 +290,7 @@ struct ConversationAnswers {
 }
 
 impl Answers {
-    /// Asks for every `step`-th version and the newest one.
+    /// Reads every `step`-th version and the newest one.
     async fn of(recto: &Recto, step: u32) -> Answers {
         let names = recto.list(None, 100).await.ok();
         let names = names.map(|all| all.into_iter().map(|info| info.name).collect());

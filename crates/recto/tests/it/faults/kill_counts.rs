@@ -1,4 +1,4 @@
-//! When processes were killed: a campaign whose kills come too early or too late shows nothing.
+//! Counts when processes were killed. A campaign whose kills come too early or too late tests nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,7 @@ pub(super) struct KillCounts {
     operations: BTreeMap<&'static str, Kills>,
 }
 
-/// With fewer kills the share of each kind is left to chance.
+/// Minimum number of kills for the checks. With fewer kills, the share of each kind is random.
 const MIN_KILLS: usize = 30;
 
 impl KillCounts {

@@ -2,10 +2,10 @@
 //!
 //! Two processes work on one file, each on conversations of its own. The parent sends both a random
 //! operation, waits until they have begun, and kills one of them after a random part of the time that the
-//! operation usually takes. The other one must succeed. What the killed one was doing has happened completely
-//! or not at all: the store is equal to the plain model before the operation or after it. Operations that
-//! are not atomic (the files of a backup and of a restoration, the copies that an
-//! erasure removes) are complete after they were repeated.
+//! operation usually takes. The other one must succeed. The operation of the killed process is applied
+//! completely or not at all: the store is equal to the plain model before the operation or after it.
+//! Operations that are not atomic (the files of a backup and of a restoration, the copies that an erasure
+//! removes) are complete after they were repeated.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ impl Operation {
 }
 
 impl Operation {
-    /// Whether it changes anything. A request without effect ends early, and says nothing about when the
+    /// Whether it changes anything. A request without effect ends early, so it does not show when the
     /// process was killed.
     fn has_effect(&self, model: &StoreModel, now: i64) -> bool {
         match self {
@@ -204,7 +204,7 @@ impl Family {
     }
 }
 
-/// Number of times that are remembered of each kind of operation.
+/// Number of recent durations that are kept for each kind of operation.
 const RECENT: usize = 5;
 
 struct World {
