@@ -58,8 +58,8 @@ mod unix {
     /// Environment variable that contains the file descriptor of the pipe.
     const PIPE: &str = "RECTO_VARIABLES_PIPE";
 
-    /// Maximum size of the hidden variables in bytes: a pipe holds 64 KiB. If the variables take more, the
-    /// longest ones stay in the environment, because keys are short.
+    /// Maximum size of the hidden variables in bytes: a pipe holds 64 KiB. If the variables take more, those
+    /// with the name of a secret are hidden first, then the shortest ones, because keys are short.
     const MAX_BYTES: usize = 60 << 10;
 
     /// Variables that libraries read from the environment, besides those that programs inherit.
@@ -98,12 +98,17 @@ mod unix {
             || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
     }
 
+    fn is_named_as_secret(name: &OsStr) -> bool {
+        let upper = name.to_string_lossy().to_ascii_uppercase();
+        ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"].iter().any(|word| upper.contains(word))
+    }
+
     pub(super) fn hide() -> io::Result<()> {
         if std::env::var_os(PIPE).is_some() {
             return Ok(());
         }
         let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-        all.sort_by_key(|(name, value)| name.len() + value.len());
+        all.sort_by_key(|(name, value)| (!is_named_as_secret(name), name.len() + value.len()));
         let (mut hidden, mut kept) = (Vec::new(), Vec::new());
         for (name, value) in all {
             let len = name.len() + value.len() + 2;
@@ -139,9 +144,9 @@ mod unix {
     }
 
     pub(super) fn hidden() -> Vec<(OsString, OsString)> {
-        let Some(number) = std::env::var(PIPE).ok().filter(|it| it.parse::<u32>().is_ok()) else {
-            return Vec::new();
-        };
+        // The standard streams are never the pipe.
+        let is_number = |it: &String| it.parse::<u32>().is_ok_and(|number| number > 2);
+        let Some(number) = std::env::var(PIPE).ok().filter(is_number) else { return Vec::new() };
         let mut bytes = Vec::new();
         let is_pipe = |file: &File| file.metadata().is_ok_and(|it| it.file_type().is_fifo());
         let pipe = File::open(path_of(&number)).ok().filter(is_pipe);
@@ -165,6 +170,8 @@ mod unix {
             for name in ["OPENAI_API_KEY", "RECTO_STORE", "GITHUB_TOKEN", "PGPASSWORD"] {
                 assert!(!is_kept(OsStr::new(name)), "{name}");
             }
+            assert!(is_named_as_secret(OsStr::new("OPENAI_API_KEY")));
+            assert!(!is_named_as_secret(OsStr::new("V1")));
             for name in ["PATH", "HOME", "LC_ALL", "https_proxy", "SSL_CERT_FILE"] {
                 assert!(is_kept(OsStr::new(name)), "{name}");
             }

@@ -124,7 +124,7 @@ impl EnvelopeInfo {
         let numbered = (2..).map(|number| format!("{name}_{number}"));
         let names = std::iter::once(name.clone().into_owned()).chain(numbered);
         let Some(name) = names.into_iter().find(|name| !is_used(name)) else { return false };
-        let mut out = format!(r#"{{"name":{},"description":"""#, json::string(&name));
+        let mut out = provider_tool_start(&name);
         ToolSource { is_provider_tool: true, ..ToolSource::new(item, place) }.write(&mut out);
         out.push('}');
         let Ok(tool) = Tool::from_json(&out) else { return false };
@@ -132,6 +132,11 @@ impl EnvelopeInfo {
         self.tools.push(tool);
         true
     }
+}
+
+/// The start of the JSON of a tool that only its provider can run.
+fn provider_tool_start(name: &str) -> String {
+    format!(r#"{{"name":{},"description":"""#, json::string(name))
 }
 
 /// Where a tool is in a request.
@@ -179,7 +184,8 @@ impl<'a> ToolSource<'a> {
         }
     }
 
-    /// Reads the source of a tool. `None` if the tool was not imported, or was edited after that.
+    /// Reads the source of a tool. `None` if the tool was not imported, or was edited after that. The source is
+    /// part of a tool that any program may set, so each field is checked.
     pub(crate) fn of(tool: &'a Tool) -> Option<ToolSource<'a>> {
         let source = json::get(json::get(tool.json(), "metadata")?, "source")?;
         let is = |key: &str| json::get(source, key) == Some("true");
@@ -192,12 +198,24 @@ impl<'a> ToolSource<'a> {
             is_deprecated: is("deprecated"),
             is_provider_tool: is("provider_tool"),
         };
-        let imported = description_of(read.original);
+        let are_null = |fields: &str| {
+            let object = format!("{{{}}}", fields.strip_prefix(',').unwrap_or(fields));
+            recto_core::json::check(&object).is_some()
+                && json::fields(&object).all(|(_, it)| it == "null")
+        };
+        let is_valid = json::is_object(read.original)
+            && json::fields(read.original).next().is_some()
+            && are_null(&read.empty)
+            && (!read.is_deprecated || read.format == Format::OpenAiChat.name());
+        let imported = match read.is_provider_tool {
+            true => Some(provider_tool_start(tool.name()) + "}"),
+            false => description_of(read.original),
+        };
         let is_unchanged = |imported: String| {
             let rest = tool.json().strip_prefix(&imported[..imported.len() - 1]);
             rest.is_some_and(|rest| rest.starts_with(",\"metadata\":"))
         };
-        (read.is_provider_tool || imported.is_some_and(is_unchanged)).then_some(read)
+        (is_valid && imported.is_some_and(is_unchanged)).then_some(read)
     }
 
     fn write(&self, out: &mut String) {

@@ -106,25 +106,53 @@ impl ForeignList {
             pins = pins.apply(Mark { indices: pinned.clone(), mark: PINNED.into() }, 0)?.0;
         }
         let mut budget = fit.max_tokens;
-        loop {
-            let (fitted, _) = pins.apply(Fit { max_tokens: budget, ..fit.clone() }, 0)?;
-            let shown: BTreeSet<usize> =
-                fitted.view().iter().map(|index| index.as_usize()).collect();
-            let is_split = |item: usize| {
-                let count = self.entries_of(item).filter(|entry| shown.contains(entry)).count();
-                count != 0 && count != self.entries_of(item).len()
+        let fitted = loop {
+            let fitted = match pins.apply(Fit { max_tokens: budget, ..fit.clone() }, 0) {
+                Ok((fitted, _)) => fitted,
+                Err(recto_core::Error::BudgetTooSmall { .. }) => {
+                    return Err(self.too_small(&pins, fit));
+                }
+                Err(error) => return Err(error.into()),
             };
-            if !(0..self.ends.len()).any(is_split) {
-                self.conversation = match pinned.is_empty() {
-                    true => fitted,
-                    // A repair may replace them.
-                    false => fitted.apply(Unmark { indices: pinned, mark: PINNED.into() }, 0)?.0,
-                };
-                return Ok(());
+            if !self.splits_an_item(&fitted) {
+                break fitted;
             }
             // The run starts inside a foreign message: the next shorter run starts later.
             budget = fitted.stats().tokens.saturating_sub(1);
+        };
+        self.conversation = match pinned.is_empty() {
+            true => fitted,
+            // A repair may replace them.
+            false => fitted.apply(Unmark { indices: pinned, mark: PINNED.into() }, 0)?.0,
+        };
+        Ok(())
+    }
+
+    /// True if a view shows some but not all messages that one foreign message became.
+    fn splits_an_item(&self, fitted: &Conversation) -> bool {
+        let shown: BTreeSet<usize> = fitted.view().iter().map(|index| index.as_usize()).collect();
+        (0..self.ends.len()).any(|item| {
+            let count = self.entries_of(item).filter(|entry| shown.contains(entry)).count();
+            count != 0 && count != self.entries_of(item).len()
+        })
+    }
+
+    /// The error of a budget into which no run of whole foreign messages fits, with a budget that suffices.
+    fn too_small(&self, pins: &Conversation, fit: &Fit) -> Error {
+        let suffices = |max_tokens: u64| {
+            let fitted = pins.apply(Fit { max_tokens, ..fit.clone() }, 0);
+            fitted.is_ok_and(|(fitted, _)| !self.splits_an_item(&fitted))
+        };
+        let (mut low, mut needed) = (fit.max_tokens, pins.stats().tokens);
+        while low + 1 < needed {
+            let middle = low + (needed - low) / 2;
+            match suffices(middle) {
+                true => needed = middle,
+                false => low = middle,
+            }
         }
+        let max_tokens = fit.max_tokens;
+        recto_core::Error::BudgetTooSmall { needed, max_tokens }.into()
     }
 
     /// Repairs the list for a provider: afterwards [`lint`] finds only notes. Returns the findings; their

@@ -13,8 +13,8 @@ impl Conversation {
     /// [`messages_to_send`](Self::messages_to_send).
     ///
     /// A message without a recorded model, such as one of an imported request, counts as bound, and
-    /// rendering decides by the model of the request. Tools that were set after messages without tools do
-    /// not count as a change, because an import sets the tools of a request last.
+    /// rendering decides by the model of the request. The first tools that are set after an imported message
+    /// count as those of its request, because an import sets the tools last.
     pub async fn edited_before(
         &self,
         version: Version,
@@ -60,9 +60,10 @@ impl Conversation {
         for (position, index) in bound {
             let number = versions.partition_point(|version| version.log <= index.0 as usize);
             let Some(added) = versions.get(number) else { continue };
-            let is_set = |later: &VersionInfo| later.operation == OperationKind::SetTools;
-            let has_set_tools = versions[number + 1..].iter().any(is_set);
-            if has_set_tools && self.has_other_tools(added.version, version).await?
+            let is_set = |later: &&VersionInfo| later.operation == OperationKind::SetTools;
+            let first_set = versions[number + 1..].iter().find(is_set);
+            let imported = first_set.filter(|_| is_imported(&entries[position].message));
+            if first_set.is_some() && self.has_other_tools(added.version, imported, version).await?
                 || edited.contains(&position)
                     && self.has_other_prefix(added.version, &entries[..position], index).await?
             {
@@ -72,10 +73,18 @@ impl Conversation {
         Ok(changed)
     }
 
-    /// True if the version `added` has tools, and `version` has different ones.
-    async fn has_other_tools(&self, added: Version, version: Version) -> Result<bool, Error> {
-        let before = self.tools_at(added).await?;
-        Ok(!before.is_empty() && before != self.tools_at(version).await?)
+    /// True if `version` has other tools than the version `added`, or than `imported` if `added` has none.
+    async fn has_other_tools(
+        &self,
+        added: Version,
+        imported: Option<&VersionInfo>,
+        version: Version,
+    ) -> Result<bool, Error> {
+        let mut before = self.tools_at(added).await?;
+        if let Some(imported) = imported.filter(|_| before.is_empty()) {
+            before = self.tools_at(imported.version).await?;
+        }
+        Ok(before != self.tools_at(version).await?)
     }
 
     /// True if the messages before an entry differ from those at the version that added it.
@@ -90,6 +99,11 @@ impl Conversation {
         let before = before.map(|entry| entry.index);
         Ok(!before.eq(prefix.iter().map(|entry| entry.index)))
     }
+}
+
+/// True for a message of an imported transcript.
+fn is_imported(message: &Message) -> bool {
+    MessageParts::of(message).source.is_some_and(|source| source.format.is_some())
 }
 
 /// True for a message with thinking, if its model binds it to everything before it or is not known.

@@ -14,9 +14,8 @@ use std::sync::Arc;
 
 use recto_store::{Entry, Page, Seal, pack_entries, pack_records};
 
-use crate::Error;
 use crate::loaded::LoadedConversation;
-use crate::row_reader::{Body, OpenCommit, RowReader};
+use crate::row_reader::{Body, OpenCommit};
 
 /// Number of commits that are packed together.
 const MAX_UNPACKED_COMMITS: usize = 64;
@@ -61,11 +60,12 @@ fn packed(commits: &[Arc<OpenCommit>]) -> Seal {
 
 /// The versions and entries below these numbers as pages. Reads the rows of the conversation and of its
 /// ancestors.
+#[cfg(feature = "sqlite")]
 pub(crate) async fn pages_below(
-    reader: &RowReader,
+    reader: &crate::row_reader::RowReader,
     versions: u32,
     entries: u32,
-) -> Result<Vec<Page>, Error> {
+) -> Result<Vec<Page>, crate::Error> {
     let mut pages = Vec::new();
     let mut version = 0;
     while version < versions {

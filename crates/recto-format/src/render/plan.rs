@@ -212,13 +212,28 @@ impl<'a> Planner<'a, '_> {
         self.add_turn(Side::User, user_blocks, None, at);
     }
 
-    /// True for an imported message of role system in the list of messages, if the model rejects such
-    /// messages.
+    /// True for an imported message of role system in the list of messages that cannot keep its bytes: the
+    /// model rejects such messages, or an edit has moved it to a place where they are rejected.
     fn is_rejected_system(&self, at: usize) -> bool {
         let source = self.messages[at].source.filter(|source| source.field.is_none());
+        let role = |at: usize| self.messages.get(at).map(|message| message.role);
+        let ends_with_result = |message: &MessageParts<'_>| match message.parts.last() {
+            Some(Part::Other { kind, .. }) => kind.text().ends_with("_tool_result"),
+            _ => false,
+        };
+        // A result of a tool that the provider ran is in a message of the assistant.
+        let can_precede = |message: &MessageParts<'_>| match message.role {
+            Role::User | Role::Tool => true,
+            _ => ends_with_result(message),
+        };
+        let is_in_place = at > 0
+            && can_precede(&self.messages[at - 1])
+            && matches!(role(at + 1), None | Some(Role::Assistant));
+        let is_system = self.messages[at].role == Role::System;
         self.dialect.target == Target::Anthropic
             && source.is_some_and(|source| source.is_from(Format::Anthropic.name()))
-            && self.options.model.is_some_and(models::rejects_listed_system)
+            && (self.options.model.is_some_and(models::rejects_listed_system)
+                || is_system && !is_in_place)
     }
 
     /// True for a system message that can stay in the list of messages: the model accepts such messages, a

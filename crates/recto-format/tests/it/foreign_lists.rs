@@ -183,3 +183,19 @@ fn a_message_without_content_stays_in_a_cut_and_a_repair_omits_it_if_the_provide
     list.repair(Target::Anthropic, None).unwrap();
     assert_eq!(list.items().unwrap(), [0, 2].map(ListItem::Kept));
 }
+
+#[test]
+fn a_budget_that_is_too_small_for_a_whole_message_is_reported_with_one_that_suffices() {
+    let messages = [
+        format!(r#"{{"role":"user","content":"{}"}}"#, "old ".repeat(40)),
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"q","name":"f","input":{}}]}"#.to_owned(),
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"q","content":"r"},{"type":"text","text":"both"}]}"#.to_owned(),
+    ];
+    let fitted = |max_tokens| read(&messages, Format::Anthropic).fit(&Fit::within(max_tokens), &[]);
+    let needed = (1..100).find(|budget| fitted(*budget).is_ok()).unwrap();
+    for given in 1..needed {
+        let error = fitted(given).unwrap_err().to_string();
+        assert!(error.contains(&format!("{given} tokens")), "{given}: {error}");
+        assert!(error.contains(&format!("to {needed} or more")), "{given}: {error}");
+    }
+}

@@ -393,3 +393,24 @@ fn an_edited_tool_is_written_as_it_is_now() {
     let body: Value = serde_json::from_str(&rendered(&edited, target).unwrap().body).unwrap();
     assert_eq!(tools_of(&body, target)[0]["description"], "new");
 }
+
+/// `metadata.source` is part of a tool that any program may set, so rendering trusts nothing in it.
+#[test]
+fn stored_bytes_of_a_tool_are_used_only_if_the_tool_is_unchanged_and_they_are_valid() {
+    let search = r#"{"name":"web_search","description":"","metadata":{"source":{"format":"openai-responses","provider_tool":true,"original":{"type":"web_search"}}}}"#;
+    let rendered = |tool: &str, target: Target| {
+        let tools = [Tool::from_json(tool).unwrap()];
+        let options = RenderOptions { tools: &tools, ..RenderOptions::default() };
+        let request = render(&[Message::user("hi")], target, &options).unwrap();
+        serde_json::from_str::<Value>(&request.body).unwrap()["tools"].clone()
+    };
+    assert_eq!(rendered(search, Target::OpenAiResponses), json!([{"type": "web_search"}]));
+    let renamed = search.replacen("web_search", "search2", 1).replacen(r#"":"""#, r#"":"new""#, 1);
+    assert_eq!(rendered(&renamed, Target::OpenAiResponses)[0]["name"], "search2");
+    for original in [r#""text""#, "{}", "[1]"] {
+        let changed = search.replace(r#"{"type":"web_search"}"#, original);
+        assert_eq!(rendered(&changed, Target::OpenAiResponses)[0]["name"], "web_search");
+    }
+    let gemini = r#"{"name":"f","description":"d","metadata":{"source":{"format":"gemini","empty":",\"x\":}]","original":{"name":"f","description":"d"}}}}"#;
+    assert!(rendered(gemini, Target::Gemini)[0]["functionDeclarations"].is_array());
+}

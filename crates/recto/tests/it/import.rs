@@ -341,3 +341,20 @@ async fn thinking_is_bound_to_the_messages_and_tools_before_it() {
     conversation.set_tools(vec![Tool::new("g", "d")]).await.unwrap();
     assert_eq!(edited().await, 2, "the tools are other ones");
 }
+
+#[tokio::test]
+async fn a_change_of_the_tools_of_an_imported_request_is_an_edit_before_its_thinking() {
+    use recto::Tool;
+    let request = r#"{"model":"claude-x","max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"One"},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"AAAA"},{"type":"text","text":"a"}]},{"role":"user","content":"Two"}]}"#;
+    let recto = Recto::open("memory:").await.unwrap();
+    recto.import(request.to_owned(), options(exactly("c"))).await.unwrap();
+    let conversation = recto.conversation("c").await.unwrap();
+    let edited = async || {
+        let version = conversation.version().await.unwrap();
+        let entries = conversation.messages_to_send(version).await.unwrap();
+        conversation.edited_before(version, &entries).await.unwrap().len()
+    };
+    assert_eq!(edited().await, 0);
+    conversation.set_tools(vec![Tool::new("g", "d")]).await.unwrap();
+    assert_eq!(edited().await, 1);
+}

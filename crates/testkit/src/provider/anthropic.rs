@@ -79,11 +79,17 @@ pub fn check(request: &Value) -> Check {
         let message = object(message, "messages", &at)?;
         only_fields(message, &["role", "content"], "field", &at)?;
         let role = string(message, "role", "role", &at)?;
-        // Newer models accept a system message between the user and the assistant.
+        // Newer models accept a system message between the user, or the result of a tool that the provider
+        // ran, and the assistant.
         let role_at =
             |index: usize| messages.get(index).and_then(|message| message["role"].as_str());
+        let ends_with_result = |index: usize| {
+            let last = messages[index]["content"].as_array().and_then(|blocks| blocks.last());
+            last.and_then(|block| block["type"].as_str())
+                .is_some_and(|kind| kind.ends_with("_tool_result"))
+        };
         let is_between = index > 0
-            && role_at(index - 1) == Some("user")
+            && (role_at(index - 1) == Some("user") || ends_with_result(index - 1))
             && role_at(index + 1).is_none_or(|role| role == "assistant");
         let is_accepted = is_between && open_calls.is_empty() && accepts_listed_system(request);
         if role == "system" && is_accepted {
