@@ -328,6 +328,12 @@ impl<'a> Originals<'a> {
                 has_removed = true;
             }
             if !self.contains(at) {
+                // Without a source, a call only happens to have the provider's form. It may be one of several
+                // parallel calls in separate messages, which are merged.
+                if messages[call].source.is_none() && self.contains(call) {
+                    self.remove_unstable(call, self.may_return(at) || self.may_return(call));
+                    has_removed = true;
+                }
                 *converted.entry(call).or_default() |= self.may_return(at);
             }
         }
