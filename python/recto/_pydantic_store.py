@@ -179,28 +179,35 @@ class RectoConversationStore(ConversationStore):
         name = self.prefix + record.conversation_id
         conflict = ConversationConflict(record.conversation_id)
         for _ in range(_MAX_ATTEMPTS):
+            # The version is read before the revision: a change in between is a version conflict.
+            version = self._version(name)
             stored = self._stored(name)
             if (None if stored is None else stored.record.revision) != expected:
                 raise conflict
             try:
-                self._apply(name, record, new, self._opened(name, record, new, conflict), conflict)
+                if version is None:
+                    version = self._create(name, record, new, conflict)
+                self._apply(name, record, new, version, conflict)
             except VersionConflict:
                 continue  # the next attempt finds another revision, or a change by another program
             return
         raise conflict
 
-    def _opened(
+    def _version(self, name: str) -> int | None:
+        """The newest version of the conversation. ``None`` if there is none."""
+        try:
+            return self.store.conversation(name).version()
+        except ConversationNotFound:
+            return None
+
+    def _create(
         self,
         name: str,
         record: ConversationRecord,
         new: list[ConversationEntry],
         conflict: ConversationConflict,
     ) -> int:
-        """The newest version of the conversation. A missing one is created, or forked."""
-        try:
-            return self.store.conversation(name).version()
-        except ConversationNotFound:
-            pass
+        """Creates or forks the conversation, and returns its version."""
         new_ids = {entry.id for entry in new}
         start = new[0].parent_id if new else record.head_id
         try:
@@ -210,7 +217,8 @@ class RectoConversationStore(ConversationStore):
                 self._log_with(start)
                 self.store.conversation(self._homes[start]).fork(name)
         except ConversationExists:
-            pass  # another program was first: its version decides
+            # Another program was first.
+            raise VersionConflict("version_conflict", f"{name!r} was created meanwhile") from None
         except LookupError:
             raise conflict from None
         return self.store.conversation(name).version()
