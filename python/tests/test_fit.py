@@ -189,8 +189,8 @@ def test_wrong_options():
         ({"format": "codex"}, None),
         ({"target_tokens": 11}, "targetTokens"),
         ({"keep": [1]}, "keep"),
-        ({"start_on": "nobody"}, "startOn"),
-        ({"repair_for": "nobody"}, "repairFor"),
+        ({"start_on": "unknown"}, "startOn"),
+        ({"repair_for": "unknown"}, "repairFor"),
     ]:
         with pytest.raises(recto.RectoError) as error:
             recto.fit([user("x")], 10, **options)

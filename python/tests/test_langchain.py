@@ -169,8 +169,8 @@ def test_a_message_larger_than_the_budget_is_sent():
         ({"target": "many"}, "target"),
         ({"budget": 0}, "budget"),
         ({"budget": "many"}, "budget"),
-        ({"provider": "nobody"}, "provider"),
-        ({"start_on": "nobody"}, "start_on"),
+        ({"provider": "unknown"}, "provider"),
+        ({"start_on": "unknown"}, "start_on"),
         ({"counter": "abacus"}, "counter"),
     ],
 )
