@@ -420,14 +420,14 @@ impl Agent {
     /// The request for a view.
     pub(crate) fn render_view(&self, view: &ViewToSend) -> Result<Rendered, Error> {
         let messages = view.entries.iter().map(|entry| &entry.message);
-        self.render(messages, &view.tools, &view.edited_before)
+        self.render(messages, &view.tools, &view.invalid_thinking)
     }
 
     pub(crate) fn render<'m>(
         &self,
         messages: impl IntoIterator<Item = &'m Message>,
         tools: &[Tool],
-        edited_before: &[usize],
+        invalid_thinking: &[usize],
     ) -> Result<Rendered, Error> {
         let fields = self.model.fields();
         let fields: Vec<(&str, &str)> =
@@ -436,8 +436,8 @@ impl Agent {
             model: Some(self.model.name()),
             fields: &fields,
             tools,
-            edited_before,
-            ..RenderOptions::default()
+            invalid_thinking,
+            api_version: self.model.api_version(),
         };
         Ok(render(messages, self.model.target(), &options)?)
     }
@@ -471,6 +471,7 @@ impl Agent {
             target: model.target().name().to_owned(),
             model: model.name().to_owned(),
             fields,
+            api_version: model.api_version().map(str::to_owned),
             summary_prompt,
             sha256,
             bytes,

@@ -1,9 +1,9 @@
 //! The manifest of a model call: what was sent, when, to which model, and the result.
 //!
-//! A manifest is stored as `metadata.call` of the message that the call added to the log. A call
-//! without a reply adds a note: one request appends the note and rolls back to the version before. The
-//! note is in the log, was never in a view, and changes no batch. Rendering ignores metadata, so no
-//! model reads a manifest.
+//! A manifest is stored as `metadata.call` of the message that the call added to the log. For a
+//! call without a reply, one request appends a message with the manifest and rolls back to the version
+//! before. That message is in the log, was never in a view, and changes no batch. Rendering ignores
+//! metadata, so no model reads a manifest.
 //!
 //! The bytes of the request are not stored. The version determines the messages (all visible messages
 //! except tool descriptions, because the tools themselves are sent), the manifest holds the other
@@ -31,7 +31,10 @@ pub struct Call {
     pub model: String,
     /// The fields beside messages and tools, as pairs of name and JSON value.
     pub fields: Vec<(String, String)>,
-    /// For a request for a summary: the entries and the instructions. Otherwise the view was sent.
+    /// The version of the provider's API, if the model names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// Present if the call asked for a summary: what was summarised, and how. Absent if the view was sent.
     #[serde(rename = "about", default, skip_serializing_if = "Option::is_none")]
     pub summary_prompt: Option<SummaryPrompt>,
     /// The SHA-256 of the bytes that were sent, in hexadecimal digits.

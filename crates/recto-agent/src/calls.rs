@@ -60,21 +60,28 @@ pub(crate) async fn request_of_call(
     let target = Target::named(&call.target).unwrap_or(Target::OpenAiChat);
     let fields: Vec<(&str, &str)> =
         call.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let api_version = call.api_version.as_deref();
     let is_same = |body: &str| sha256(body.as_bytes()) == call.sha256;
     let body = match &call.summary_prompt {
         None => {
             let tools = conversation.tools_at(call.version).await?;
             let model = Some(call.model.as_str());
-            let options =
-                RenderOptions { model, fields: &fields, tools: &tools, ..RenderOptions::default() };
-            let rendered = |entries: &[Entry], edited_before: &[usize]| {
-                let options = RenderOptions { edited_before, ..options };
+            let fields = &fields;
+            let options = RenderOptions {
+                model,
+                fields,
+                tools: &tools,
+                api_version,
+                ..RenderOptions::default()
+            };
+            let rendered = |entries: &[Entry], invalid_thinking: &[usize]| {
+                let options = RenderOptions { invalid_thinking, ..options };
                 render(entries.iter().map(|entry| &entry.message), target, &options)
             };
             let entries = conversation.messages_to_send(call.version).await?;
-            let edited_before = conversation.edited_before(call.version, &entries).await?;
-            for edited_before in [&edited_before[..], &[]] {
-                if let Ok(rendered) = rendered(&entries, edited_before)
+            let invalid_thinking = conversation.invalid_thinking(call.version, &entries).await?;
+            for invalid_thinking in [&invalid_thinking[..], &[]] {
+                if let Ok(rendered) = rendered(&entries, invalid_thinking)
                     && is_same(&rendered.body)
                 {
                     return Ok(rendered.body);
@@ -85,7 +92,8 @@ pub(crate) async fn request_of_call(
         }
         Some(prompt) => {
             let entries = conversation.entries(&prompt.entries).await?;
-            let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+            let options =
+                RenderOptions { fields: &fields, api_version, ..RenderOptions::default() };
             render(&summary_request(&prompt.instructions, &entries), target, &options)?.body
         }
     };

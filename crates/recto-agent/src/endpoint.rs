@@ -22,6 +22,10 @@ pub struct Endpoint {
     pub base_url: String,
     /// The provider's name of the model.
     pub model: String,
+    /// The version of Anthropic's API, sent as the header `anthropic-version`. Requests follow the rules of
+    /// this version: see [`RenderOptions::api_version`](recto_format::RenderOptions::api_version). Default:
+    /// `2023-06-01`.
+    pub api_version: Option<String>,
     /// The API key, if the endpoint requires one.
     pub key: Option<Secret>,
     /// Additional headers of every request, such as `anthropic-beta`.
@@ -47,6 +51,7 @@ impl fmt::Debug for Endpoint {
         f.debug_struct("Endpoint")
             .field("base_url", &redacted_url(&self.base_url))
             .field("model", &self.model)
+            .field("api_version", &self.api_version)
             .field("headers", &self.headers)
             .field("fields", &self.fields)
             .finish_non_exhaustive()
@@ -59,6 +64,7 @@ impl Endpoint {
         Endpoint {
             base_url: base_url.into(),
             model: model.into(),
+            api_version: None,
             key: None,
             headers: Vec::new(),
             fields: Vec::new(),
@@ -68,6 +74,11 @@ impl Endpoint {
             max_response_bytes: 64 << 20,
             allow_http: false,
         }
+    }
+
+    /// Sets the version of Anthropic's API.
+    pub fn api_version(self, version: impl Into<String>) -> Endpoint {
+        Endpoint { api_version: Some(version.into()), ..self }
     }
 
     /// Sets the API key.

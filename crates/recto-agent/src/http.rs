@@ -77,6 +77,7 @@ impl HttpModel {
             }
             other => return Err(Error::Endpoint(format!("there is no client for {other}"))),
         };
+        check_api_version(endpoint.api_version.as_deref(), target)?;
         let redacted_url = redacted_url(&endpoint.base_url);
         let invalid = |reason: &str| {
             Error::Endpoint(format!(
@@ -105,10 +106,34 @@ impl HttpModel {
     }
 }
 
+/// Version of Anthropic's API if the endpoint names none.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// Only Anthropic's API has versions. A version is a date: versions are compared as text.
+fn check_api_version(version: Option<&str>, target: Target) -> Result<(), Error> {
+    let Some(version) = version else { return Ok(()) };
+    if target != Target::Anthropic {
+        let reason = format!("the API of {target} has no version; only that of anthropic has");
+        return Err(Error::Endpoint(reason));
+    }
+    let is_date = version.len() == ANTHROPIC_VERSION.len()
+        && version.bytes().zip(ANTHROPIC_VERSION.bytes()).all(|(byte, known)| match known {
+            b'-' => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    match is_date {
+        true => Ok(()),
+        false => Err(Error::Endpoint(format!(
+            "the API version {version:?} is not valid: use a date such as {ANTHROPIC_VERSION}"
+        ))),
+    }
+}
+
 fn headers(endpoint: &Endpoint, target: Target) -> Vec<(&str, Secret)> {
     let mut headers = vec![("content-type", Secret::new("application/json"))];
     if target == Target::Anthropic {
-        headers.push(("anthropic-version", Secret::new("2023-06-01")));
+        let version = endpoint.api_version.as_deref().unwrap_or(ANTHROPIC_VERSION);
+        headers.push(("anthropic-version", Secret::new(version)));
     }
     if let Some(key) = &endpoint.key {
         headers.push(match target {
@@ -127,6 +152,10 @@ impl Model for HttpModel {
 
     fn name(&self) -> &str {
         &self.endpoint.model
+    }
+
+    fn api_version(&self) -> Option<&str> {
+        self.endpoint.api_version.as_deref()
     }
 
     /// The fields of the endpoint, and defaults for required fields that the endpoint does not set.
@@ -294,10 +323,10 @@ impl HttpModel {
                     let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
                     limit = self.endpoint.timeouts.idle;
                     let data = decode::without_lone_surrogates(&data);
-                    if let Err(failure) = decoder.event(&data, &mut on_delta) {
+                    if let Err(failure) = decoder.read_event(&data, &mut on_delta) {
                         break failure;
                     }
-                    if decoder.is_over() {
+                    if decoder.is_stream_over() {
                         // A connection is reused only if its response was read to the end.
                         let _ = tokio::time::timeout(DRAIN_TIMEOUT, events.next()).await;
                         return Ok(decoder.finish());
@@ -313,7 +342,7 @@ impl HttpModel {
             }
         };
         // Failures after the end of the reply do not matter.
-        if decoder.is_done() {
+        if decoder.is_reply_complete() {
             return Ok(decoder.finish());
         }
         let reply = Reply { finish: crate::Finish::Cut, ..decoder.finish() };
@@ -331,7 +360,7 @@ impl HttpModel {
         let body = self.read_body(response, context).await?;
         let text = std::str::from_utf8(&body)
             .map_err(|error| Failure::Malformed(format!("not UTF-8: {error}")))?;
-        decoder.whole(&decode::without_lone_surrogates(text))?;
+        decoder.read_body(&decode::without_lone_surrogates(text))?;
         let reply = decoder.finish();
         context.emit(Delta::Text(&reply.text()));
         Ok(reply)
@@ -438,6 +467,18 @@ mod tests {
             let model = HttpModel::new(target, Endpoint::new("http://h", "m"));
             assert_eq!(model.is_ok(), HttpModel::TARGETS.contains(&target), "{target}");
         }
+    }
+
+    #[test]
+    fn an_api_version_is_a_date_and_only_for_anthropic() {
+        let endpoint = |version: &str| Endpoint::new("https://h/v1", "m").api_version(version);
+        HttpModel::anthropic(endpoint("2026-10-21")).unwrap();
+        for version in ["", "latest", "2026-10-2", "2026/10/21", "2026-10-21\n"] {
+            let error = HttpModel::anthropic(endpoint(version)).unwrap_err();
+            assert!(error.to_string().contains("use a date"), "{error}");
+        }
+        let error = HttpModel::openai_chat(endpoint("2026-10-21")).unwrap_err();
+        assert!(error.to_string().contains("only that of anthropic"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The model loop of Recto: sends the view of a conversation to a model, records the reply, and runs the
 //! tools that the model calls.
 //!
-//! # Three lines to the first reply
+//! # The first reply
 //!
 //! ```no_run
 //! # #[cfg(feature = "clients")]
@@ -87,7 +87,7 @@
 //! # }).unwrap();
 //! ```
 //!
-//! [`ConversationExt`] has the same methods for a conversation without an agent.
+//! [`ConversationExt`] has `request_of_call` and `calls` for a conversation without an agent.
 //!
 //! # Events and cancellation
 //!
@@ -124,7 +124,7 @@
 //!
 //! They hold for every failure of the network, the provider or a tool, and after a cancellation:
 //!
-//! - The conversation has a reply completely, not at all, or marked as incomplete
+//! - A reply is stored completely, or not at all, or as a part that is marked as incomplete
 //!   (`metadata.incomplete`).
 //! - The next request is valid for the provider.
 //! - RESTORE shows the messages that a strategy hid. A failed summary replaces nothing.

@@ -59,6 +59,12 @@ pub trait Model: Send + Sync {
         Vec::new()
     }
 
+    /// The version of the provider's API, such as `2026-10-21` at Anthropic. Requests follow the rules of
+    /// this version. Default: the oldest version that the provider supports.
+    fn api_version(&self) -> Option<&str> {
+        None
+    }
+
     /// Sends exactly these bytes and waits for the reply. When `context.cancel` is cancelled, the call
     /// fails with [`Failure::Cancelled`](crate::Failure::Cancelled) and carries the partial reply.
     fn call<'a>(

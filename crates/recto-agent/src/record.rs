@@ -35,7 +35,7 @@ impl Agent {
             None => None,
         };
         if recorded.is_none() {
-            self.append_note(call).await?;
+            self.append_manifest(call).await?;
         }
         self.emit(&Event::CallEnded(call));
         Ok(recorded)
@@ -96,9 +96,9 @@ impl Agent {
         }
     }
 
-    /// Records a call without a reply: appends a note with the manifest and rolls back, so that the note
-    /// is in the log but in no view.
-    pub(crate) async fn append_note(&self, call: &mut Call) -> Result<(), Error> {
+    /// Records a call without a reply: one request appends a message with the manifest and rolls back, so that
+    /// the message is in the log but in no view.
+    pub(crate) async fn append_manifest(&self, call: &mut Call) -> Result<(), Error> {
         let reason = call.failure.clone().unwrap_or("the reply was empty".into());
         loop {
             let version = self.assign_number(call).await?;

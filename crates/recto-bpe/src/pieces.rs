@@ -19,8 +19,9 @@ const SIGN: u8 = MARK | OTHER;
 const HEAD: u8 = UPPER | CASELESS | MARK;
 const BODY: u8 = LOWER | CASELESS | MARK;
 
-/// The index of the run of kinds of each block of characters, and the runs. Written by the build script.
+/// For each block of characters, the number of its row in [`RUNS`]. Written by the build script.
 static BLOCKS: &[[u8; 2]] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.blocks")).as_chunks().0;
+/// The kinds of the characters of a block.
 static RUNS: &[[u8; BLOCK]] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.runs")).as_chunks().0;
 
 /// Splits texts by the rules of one encoding.
@@ -123,20 +124,21 @@ impl Splitter {
     }
 
     /// The end of a head of any length and a body of at least one character. If no lower case follows the
-    /// head, the word ends after the last character of the head that may also be in a body.
+    /// head, the word ends after the last character of the head that may also be in a body: `中文AB` ends
+    /// after `中文`.
     #[inline]
     fn head_and_body(&self, text: &str, from: usize) -> Option<usize> {
-        let (mut at, mut last_caseless) = (from, None);
+        let (mut at, mut last_body_end) = (from, None);
         while let Some((kind, len)) = self.char_at(text, at)
             && kind & HEAD != 0
         {
             at += len;
             if kind & BODY != 0 {
-                last_caseless = Some(at);
+                last_body_end = Some(at);
             }
         }
         let end = self.run(text, lower_end(text.as_bytes(), at), BODY);
-        if end > at { Some(end) } else { last_caseless }
+        if end > at { Some(end) } else { last_body_end }
     }
 
     /// `cl100k_base`: a contraction, or letters of any case.

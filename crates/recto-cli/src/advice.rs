@@ -3,7 +3,7 @@
 //! The texts of the engine and of the store name fields and operations of the API. The texts here name
 //! commands and options instead.
 
-use recto::{EngineError, Error, StoreError, WarningCode};
+use recto::{EngineError, Error, OperationKind, Outcome, StoreError, WarningCode};
 
 /// The text of an error.
 pub(crate) fn error_text(error: &Error) -> String {
@@ -33,14 +33,15 @@ pub(crate) fn agent_error_text(error: &recto_agent::Error) -> String {
              `recto delete` hide messages"
         ),
         AgentError::FloorTooHigh { .. } => format!(
-            "{error}: `recto settings --token-limit TOKENS` raises it, `recto unmark pinned ENTRY` \
-             unpins an entry. A message that is too long is not stored"
+            "{error}: `recto settings --token-limit TOKENS` raises the limit, `recto unmark pinned ENTRY` \
+             unpins an entry. Shorten a message that alone exceeds the limit; it was not stored"
         ),
         error => error.to_string(),
     }
 }
 
-/// The meaning of a warning, and the command that resolves it.
+/// The meaning of a warning, and the command that resolves it. The command for an empty view depends on the
+/// request: [`empty_view_advice`].
 pub(crate) fn warning_text(code: WarningCode) -> (&'static str, &'static str) {
     match code {
         WarningCode::TornCall => (
@@ -59,13 +60,21 @@ pub(crate) fn warning_text(code: WarningCode) -> (&'static str, &'static str) {
             "these messages have tool calls in a field of another format, which is not read",
             "`recto import` and `recto append --messages FILE --format FORMAT` convert them",
         ),
-        WarningCode::ViewEmpty => ("no message is visible", "`recto undo` restores the view"),
+        WarningCode::ViewEmpty => ("no message is visible", ""),
         WarningCode::IgnoredIndices => (
             "insert adds messages to the end and ignores indices",
             "`recto insert` and `recto replace` take a position",
         ),
         _ => ("the view has a problem", "`recto lint` names it"),
     }
+}
+
+/// The command that shows the messages again that a request hid, if it emptied the view.
+pub(crate) fn empty_view_advice(outcome: &Outcome) -> Option<&'static str> {
+    Some(match outcome.way_back()? {
+        OperationKind::Redo => "`recto redo` restores the view",
+        _ => "`recto undo` restores the view",
+    })
 }
 
 fn engine_error_text(error: &EngineError) -> String {

@@ -100,7 +100,7 @@ impl ShowPlan for Plan {
             let tokens = counted(self.thinking_tokens, "token");
             field("thinking", format!("{blocks}, {tokens}, lost for models that bind thinking"));
         }
-        if let Some(Savings { turns, saved }) = self.over {
+        if let Some(Savings { turns, saved, .. }) = self.over {
             field("", format!("{} over {}", cost_change(-saved), counted(turns, "turn")));
         }
     }

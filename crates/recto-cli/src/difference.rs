@@ -68,10 +68,10 @@ impl Difference {
             let line = entry.line((style, sign), &[], page);
             page.line(line);
         }
-        let portion = |count: usize, tokens: u64| {
+        let totals = |count: usize, tokens: u64| {
             format!("{}, {}", counted(count as u64, "message"), counted(tokens, "token"))
         };
-        let part = |part: &Part| portion(part.entries.len(), part.tokens);
+        let part = |part: &Part| totals(part.entries.len(), part.tokens);
         let mut line = Line::new()
             .styled(BAD, format!("- {}", part(&self.hidden)))
             .text("   ")
@@ -79,7 +79,7 @@ impl Difference {
         if !self.moved.entries.is_empty() {
             line = line.text("   ").styled(NOTE, format!("~ {}", part(&self.moved)));
         }
-        let kept = portion(self.kept.messages, self.kept.tokens);
+        let kept = totals(self.kept.messages, self.kept.tokens);
         page.line(line.text("   ").styled(FAINT, format!("= {kept}")));
     }
 }

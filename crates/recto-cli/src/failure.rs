@@ -49,7 +49,8 @@ pub(crate) enum Failure {
     Misnamed { given: String, similar: Vec<String> },
     /// `@` in a store in which no conversation was used yet.
     #[error(
-        "no conversation was used in this store yet; select one with -c, or create one with `recto new`"
+        "no conversation was used in this store yet; `recto list` lists all, `-c NAME` selects one, `recto new` \
+         creates one"
     )]
     NothingUsed,
     /// `now-9` in a conversation with fewer versions.

@@ -59,6 +59,10 @@ fn of_option(command: &clap::Command, option: &str) -> Option<String> {
         ("insert" | "replace", "--at") => {
             Some("use `--position`; `--at` is a version in other commands".to_owned())
         }
+        (_, "--version") if has_option(command, "at") => {
+            Some("use `--at VERSION`, such as `--at 2`".to_owned())
+        }
+        (_, "--for") => Some("use `recto render --for PROVIDER` or `recto lint`".to_owned()),
         (_, "--position") => {
             Some("use log entries, such as 3 or 5-8: `recto show` prints them".to_owned())
         }
@@ -66,13 +70,25 @@ fn of_option(command: &clap::Command, option: &str) -> Option<String> {
     }
 }
 
-/// The option that a value probably belongs to.
+fn has_option(command: &clap::Command, name: &str) -> bool {
+    command.get_arguments().any(|argument| argument.get_long() == Some(name))
+}
+
+/// The option that a value probably belongs to, or the form that it should have.
 fn of_value(command: &clap::Command, value: &str) -> Option<String> {
     let is_number = value.trim_start_matches('v').parse::<u64>().is_ok();
     let has_name = command
         .get_arguments()
         .any(|argument| argument.get_id() == "conversation" && argument.get_short() == Some('c'));
+    let is_list =
+        value.contains(',') && value.bytes().all(|it| it.is_ascii_digit() || b",-".contains(&it));
+    if is_list {
+        return Some(format!("separate entries by spaces: `{}`", value.replace(',', " ")));
+    }
     match (command.get_name(), is_number) {
+        (name @ ("mark" | "unmark"), false) => {
+            Some(format!("the mark precedes the entries: `recto {name} {value} ENTRIES`"))
+        }
         ("fit", true) => Some(format!("use `--max-tokens {value}`")),
         ("rollback", true) => Some(format!("use `--to-version {value}`")),
         ("log", true) => Some(format!("use `-n {value}`")),

@@ -44,6 +44,7 @@ mod last_used;
 mod log;
 mod message_input;
 mod numbers;
+mod opencode_storage;
 mod output;
 mod page;
 mod pager;

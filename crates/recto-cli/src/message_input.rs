@@ -111,7 +111,7 @@ pub(crate) fn messages_of(text: &str) -> Result<Vec<Message>, Failure> {
     }
     let parse = |(place, value): (usize, &RawValue)| {
         let number = place + 1;
-        if let Some(format) = foreign::format_of(value.get()) {
+        if let Some(format) = Format::of_foreign_message(value.get()) {
             return Err(Failure::Foreign { number, format });
         }
         Message::from_json(value.get()).map_err(|cause| Failure::Message { number, cause })

@@ -36,6 +36,30 @@ impl ProviderArguments {
     }
 }
 
+/// A field to add to a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    name: String,
+    json: String,
+}
+
+impl std::str::FromStr for Field {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Field, String> {
+        let (name, json) = text.split_once('=').ok_or("use NAME=JSON, such as max_tokens=1024")?;
+        if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(json) {
+            return Err(format!("the value must be JSON (a string needs quotes): {error}"));
+        }
+        Ok(Field { name: name.to_owned(), json: json.to_owned() })
+    }
+}
+
+/// Fields as pairs of name and JSON value.
+pub(crate) fn pairs(fields: &[Field]) -> Vec<(&str, &str)> {
+    fields.iter().map(|Field { name, json }| (&**name, &**json)).collect()
+}
+
 /// Parses the name of a provider.
 pub(crate) fn target_parser() -> impl TypedValueParser<Value = Target> {
     PossibleValuesParser::new(Target::ALL.map(Target::name))

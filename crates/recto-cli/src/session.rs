@@ -94,11 +94,20 @@ impl Session {
         self.last_used.set(&Used { id, name });
     }
 
-    /// The full name of a conversation that is given by name, id, prefix or `@`.
+    /// The name of the only conversation of the store.
+    fn only_name(&self) -> Result<String, Failure> {
+        match <[ConversationInfo; 1]>::try_from(self.recto.list(None, 2)?) {
+            Ok([only]) => Ok(only.name),
+            Err(_) => Err(Failure::NothingUsed),
+        }
+    }
+
+    /// The full name of a conversation that is given by name, id, prefix or `@`. `@` is the one that was used
+    /// last, or the only one.
     pub(crate) fn name_of(&self, given: &str) -> Result<String, Failure> {
         let text = match given {
             "@" => {
-                let used = self.last_used.get().ok_or(Failure::NothingUsed)?;
+                let Some(used) = self.last_used.get() else { return self.only_name() };
                 let info = if_found(self.recto.info(&used.name))?;
                 if info.is_some_and(|info| info.id.to_string() == used.id) {
                     return Ok(used.name);

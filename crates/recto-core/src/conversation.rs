@@ -63,6 +63,7 @@ impl Conversation {
         now: Timestamp,
     ) -> Result<Conversation, Error> {
         let Settings { counter, media_tokens, tools, heading } = settings;
+        tools::check(&tools)?;
         let shared = Shared::new(Meter { counter, media_tokens }, heading);
         let tools = ToolSet::new(tools, &shared.headings)?.map(Arc::new);
         let mut log = MessageLog::default();
@@ -341,6 +342,7 @@ impl Conversation {
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         self.log.check_metadata()?;
+        tools::check(&tools)?;
         let tools = ToolSet::new(tools, &self.shared.headings)?.map(Arc::new);
         if tools::are_same(tools.as_deref(), self.tools()) {
             return Ok((self.clone(), self.outcome_of(self, false)?));

@@ -244,75 +244,49 @@ fn allowed_numbers(len: usize) -> String {
     }
 }
 
-/// The error codes of the contract that the engine uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "each is explained at its error")]
-pub enum Code {
-    InvalidJson,
-    InvalidOperation,
-    InvalidMessage,
-    EmptyContent,
-    PositionOutOfRange,
-    IndexOutOfRange,
-    NotVisible,
-    InvalidRange,
-    BatchNotFound,
-    VersionNotFound,
-    Pinned,
-    NothingToCompress,
-    NothingToUndo,
-    NothingToRedo,
-    BudgetTooSmall,
-    TooLarge,
-    Storage,
+/// Declares [`Code`] from one list.
+macro_rules! codes {
+    ($($code:ident($name:literal),)*) => {
+        /// The error codes of the contract that the engine uses.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+        #[non_exhaustive]
+        #[allow(missing_docs, reason = "each is explained at its error")]
+        pub enum Code {
+            $(#[serde(rename = $name)] $code,)*
+        }
+
+        impl Code {
+            /// Every code that the engine uses.
+            pub const ALL: &'static [Code] = &[$(Code::$code,)*];
+
+            /// The code in JSON.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Code::$code => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Code {
-    /// Every code that the engine uses.
-    pub const ALL: [Code; 17] = [
-        Code::InvalidJson,
-        Code::InvalidOperation,
-        Code::InvalidMessage,
-        Code::EmptyContent,
-        Code::PositionOutOfRange,
-        Code::IndexOutOfRange,
-        Code::NotVisible,
-        Code::InvalidRange,
-        Code::BatchNotFound,
-        Code::VersionNotFound,
-        Code::Pinned,
-        Code::NothingToCompress,
-        Code::NothingToUndo,
-        Code::NothingToRedo,
-        Code::BudgetTooSmall,
-        Code::TooLarge,
-        Code::Storage,
-    ];
-
-    /// The code in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Code::InvalidJson => "invalid_json",
-            Code::InvalidOperation => "invalid_operation",
-            Code::InvalidMessage => "invalid_message",
-            Code::EmptyContent => "empty_content",
-            Code::PositionOutOfRange => "position_out_of_range",
-            Code::IndexOutOfRange => "index_out_of_range",
-            Code::NotVisible => "not_visible",
-            Code::InvalidRange => "invalid_range",
-            Code::BatchNotFound => "batch_not_found",
-            Code::VersionNotFound => "version_not_found",
-            Code::Pinned => "pinned",
-            Code::NothingToCompress => "nothing_to_compress",
-            Code::NothingToUndo => "nothing_to_undo",
-            Code::NothingToRedo => "nothing_to_redo",
-            Code::BudgetTooSmall => "budget_too_small",
-            Code::TooLarge => "too_large",
-            Code::Storage => "storage",
-        }
-    }
+codes! {
+    InvalidJson("invalid_json"),
+    InvalidOperation("invalid_operation"),
+    InvalidMessage("invalid_message"),
+    EmptyContent("empty_content"),
+    PositionOutOfRange("position_out_of_range"),
+    IndexOutOfRange("index_out_of_range"),
+    NotVisible("not_visible"),
+    InvalidRange("invalid_range"),
+    BatchNotFound("batch_not_found"),
+    VersionNotFound("version_not_found"),
+    Pinned("pinned"),
+    NothingToCompress("nothing_to_compress"),
+    NothingToUndo("nothing_to_undo"),
+    NothingToRedo("nothing_to_redo"),
+    BudgetTooSmall("budget_too_small"),
+    TooLarge("too_large"),
+    Storage("storage"),
 }
 
 impl fmt::Display for Code {

@@ -107,15 +107,14 @@ pub use operation::{
     Mark, Operation, OperationKind, Redo, Replace, ReplaceEntries, Request, Restore, Rollback,
     Scope, Step, Truncate, Undo, Unmark,
 };
-pub use outcome::{Outcome, SharedPrefix, Stats, Warning, WarningCode};
+pub use outcome::{Outcome, SharedPrefix, Stats, Warning, WarningCode, WithoutLists};
 #[doc(hidden)]
 pub use partial::PartialConversation;
 pub use query::{Hit, Pick, Query, QueryAt};
 pub use role::{Role, RoleSet};
-pub use saved::{
-    BatchWalk, SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion,
-    SavedVersions, Saver, ShownEntries,
-};
+#[doc(hidden)]
+pub use saved::{BatchWalk, SavedState, SavedVersion, SavedVersions, Saver, ShownEntries};
+pub use saved::{SAVED_FORMAT, SavedConversation, SavedSettings};
 pub use settings::Settings;
 pub use snapshot::{ArrayState, BatchSnapshot};
 pub use tools::{DEFAULT_HEADING, Tool, ToolSet};

@@ -183,6 +183,15 @@ impl MessageLog {
         self.written_by_engine.push(LogIndex(self.len() as u32 - 1));
     }
 
+    /// Records that these entries are tool descriptions that the engine wrote. For a log without the metadata
+    /// of every entry.
+    pub(crate) fn load_written_by_engine(&mut self, mut indices: Vec<LogIndex>) {
+        if !indices.is_empty() {
+            indices.sort_unstable();
+            self.written_by_engine = self.written_by_engine.union(&indices);
+        }
+    }
+
     /// Sets the messages of entries.
     pub(crate) fn load_messages(
         &mut self,

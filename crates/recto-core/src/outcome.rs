@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::edges::Edge;
 use crate::history::History;
-use crate::operation::{Modification, Request};
+use crate::operation::{Modification, OperationKind, Request};
 use crate::tool_exchange::{OpenEdges, open_entries};
 use crate::{BatchIndex, Conversation, Diff, LogIndex, Version, View, tools};
 
@@ -108,7 +108,7 @@ impl WarningCode {
                  neither paired nor rendered; write them as tool_use and tool_result parts, or \
                  import them"
             }
-            WarningCode::ViewEmpty => "the view is empty; UNDO restores it",
+            WarningCode::ViewEmpty => "the view is empty",
             WarningCode::IgnoredIndices => {
                 "insert adds to the end and does not use indices; use INSERT or REPLACE for a position"
             }
@@ -127,10 +127,12 @@ impl Warning {
         Some(Warning { code, indices, message: code.message().to_owned() })
     }
 
-    /// The warning that the view is empty.
-    pub(crate) fn view_empty() -> Warning {
+    /// The warning that the view is empty, and the operation that restores the view before it.
+    fn view_empty(way_back: Option<OperationKind>) -> Warning {
         let code = WarningCode::ViewEmpty;
-        Warning { code, indices: Vec::new(), message: code.message().to_owned() }
+        let advice = way_back.map(|kind| format!("; {} restores it", kind.as_str()));
+        let message = format!("{}{}", code.message(), advice.unwrap_or_default());
+        Warning { code, indices: Vec::new(), message }
     }
 }
 
@@ -207,9 +209,21 @@ impl Outcome {
         let mut warnings = torn_exchanges(self.view(), &self.log);
         warnings.extend(self.other_warnings.iter().cloned());
         if self.view().is_empty() {
-            warnings.push(Warning::view_empty());
+            warnings.push(Warning::view_empty(self.way_back()));
         }
         warnings
+    }
+
+    /// The operation that restores the view that the request emptied: UNDO, or REDO after UNDO. `None` if the
+    /// request did not empty the view.
+    pub fn way_back(&self) -> Option<OperationKind> {
+        if self.before().is_empty() || !self.view().is_empty() {
+            return None;
+        }
+        Some(match self.after.current().kind {
+            OperationKind::Undo => OperationKind::Redo,
+            _ => OperationKind::Undo,
+        })
     }
 
     /// Adds the warnings about the request itself, if they are not there yet. The outcome of a repeated
@@ -252,15 +266,49 @@ impl Outcome {
 impl Serialize for Outcome {
     /// Writes the form of the contract.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.write(serializer, true)
+    }
+}
+
+/// An outcome that is written without `hidden`, `shown` and `added`, at a cost that does not depend on the
+/// number of these entries.
+///
+/// ```
+/// use recto_core::{Approx, Conversation, Message, Settings, Truncate, WithoutLists};
+///
+/// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
+/// let (conversation, _) = start.append([Message::user("a"), Message::user("b")], 1)?;
+/// let (_, outcome) = conversation.apply(Truncate::keep_last(1), 2)?;
+///
+/// let mut expected = outcome.to_json();
+/// for list in ["hidden", "shown", "added"] {
+///     assert!(expected.as_object_mut().unwrap().shift_remove(list).is_some());
+/// }
+/// assert_eq!(serde_json::to_string(&WithoutLists(&outcome)).unwrap(), expected.to_string());
+/// # Ok::<(), recto_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct WithoutLists<'a>(pub &'a Outcome);
+
+impl Serialize for WithoutLists<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.write(serializer, false)
+    }
+}
+
+impl Outcome {
+    fn write<S: Serializer>(&self, serializer: S, has_lists: bool) -> Result<S::Ok, S::Error> {
         let tools_changed = self.tools_changed();
-        let fields = if tools_changed { 10 } else { 9 };
+        let fields = 6 + if has_lists { 3 } else { 0 } + usize::from(tools_changed);
         let mut result = serializer.serialize_struct("Outcome", fields)?;
         result.serialize_field("version", &self.version)?;
         result.serialize_field("affectedBatchIndex", &self.affected_batch())?;
         result.serialize_field("changed", &self.changed)?;
-        result.serialize_field("hidden", &self.hidden())?;
-        result.serialize_field("shown", &self.shown())?;
-        result.serialize_field("added", &self.added())?;
+        if has_lists {
+            result.serialize_field("hidden", &self.hidden())?;
+            result.serialize_field("shown", &self.shown())?;
+            result.serialize_field("added", &self.added())?;
+        }
         result.serialize_field("stats", &self.stats())?;
         result.serialize_field("sharedPrefix", &self.shared_prefix())?;
         if tools_changed {

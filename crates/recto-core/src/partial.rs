@@ -354,12 +354,17 @@ fn make_view(
     }
     let mut entries = Vec::with_capacity(runs.entry_count());
     let mut times = Vec::with_capacity(runs.entry_count());
+    let mut written_by_engine = Vec::new();
     for index in runs.indices() {
         let meta = metadata(index).ok_or_else(|| damaged("an entry of the view is missing"))?;
         times.push((index, meta.timestamp));
+        if meta.is_written_by_engine {
+            written_by_engine.push(index);
+        }
         entries.push(meta.view_entry(index));
     }
     log.load_timestamps(times);
+    log.load_written_by_engine(written_by_engine);
     Ok(View(entries.into_iter().collect()))
 }
 

@@ -1,6 +1,7 @@
 //! The tools of a conversation, and the system message that describes them.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
@@ -57,7 +58,16 @@ impl Tool {
         Limits::default().check_depth(text)?;
         let list = json::list(text)
             .ok_or_else(|| Error::operation_field("tools", "tools must be a list of objects"))?;
-        list.into_iter().map(Tool::from_checked_json).collect()
+        let tools: Vec<Tool> =
+            list.into_iter().map(Tool::from_checked_json).collect::<Result<_, _>>()?;
+        check(&tools)?;
+        Ok(tools)
+    }
+
+    /// The value of the first field for an input schema that the tool has.
+    fn input_schema(&self) -> Option<&str> {
+        let fields = json::object(&self.json)?;
+        ["input_schema", "inputSchema", "parameters"].iter().find_map(|name| fields.get(name))
     }
 
     /// The name of the tool.
@@ -88,6 +98,27 @@ impl<'de> Deserialize<'de> for Tool {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Tool::from_checked_json(raw.get()).map_err(serde::de::Error::custom)
     }
+}
+
+/// Checks tools that are to be set: no provider accepts an empty name, a name of two tools, or a schema that is
+/// no object. Stored tools of earlier releases are not checked.
+pub(crate) fn check(tools: &[Tool]) -> Result<(), Error> {
+    let mut names = HashSet::new();
+    for tool in tools {
+        let name = tool.name();
+        let is_schema = |schema: &str| json::object(schema).is_some();
+        let reason = if name.is_empty() {
+            "the name of a tool is empty; give it a name".to_owned()
+        } else if !names.insert(name) {
+            format!("two tools have the name {name:?}; give each its own name")
+        } else if !tool.input_schema().is_none_or(is_schema) {
+            format!("the input schema of the tool {name:?} must be an object: a JSON Schema")
+        } else {
+            continue;
+        };
+        return Err(Error::operation_field("tools", reason));
+    }
+    Ok(())
 }
 
 /// The tools of a conversation, at least one, and their description.

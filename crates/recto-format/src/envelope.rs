@@ -118,6 +118,7 @@ impl EnvelopeInfo {
         }
         let named =
             ["name", "server_label", "type"].iter().find_map(|key| json::get_str(item, key));
+        let named = named.filter(|name| !name.is_empty());
         let first_key = || json::fields(item).next().map(|(key, _)| key);
         let Some(name) = named.or_else(first_key).map(Str::text) else { return false };
         let is_used = |name: &str| self.tools.iter().any(|known| known.name() == name);
@@ -292,7 +293,10 @@ fn description_of(item: &str) -> Option<String> {
     json::push_str(name, &mut out);
     out.push_str(",\"description\":");
     json::push_str(json::get_str(described, "description").unwrap_or(Str::plain("")), &mut out);
-    if let Some(schema) = SCHEMAS.iter().find_map(|key| json::get(described, key)) {
+    // Another value is no schema. It stays in the original of the tool.
+    let is_schema = |schema: &&str| *schema == "null" || json::is_object(schema);
+    let schema = SCHEMAS.iter().find_map(|key| json::get(described, key));
+    if let Some(schema) = schema.filter(is_schema) {
         out.push_str(",\"input_schema\":");
         // Bedrock wraps the schema: `{"json": …}`.
         let wrapped = json::get(schema, "json").filter(|it| json::is_object(it));

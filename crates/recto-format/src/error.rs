@@ -72,6 +72,18 @@ pub enum Error {
         /// The format that the file looks like.
         looks_like: Format,
     },
+    /// A list of Recto's own messages has a message of another format.
+    #[error(
+        "the message at position {position} is {}, and only a part of it would be read; {}",
+        foreign_form(.format),
+        format_to_give(.format)
+    )]
+    ForeignMessage {
+        /// Position in the list.
+        position: usize,
+        /// The format of the message, if it is recognised.
+        format: Option<Format>,
+    },
     /// The view has no content that the provider accepts.
     #[error(
         "nothing in the view can be sent to {target}; it needs a text, an image or a file from the user or the model"
@@ -126,10 +138,22 @@ impl From<std::io::Error> for Error {
 }
 
 impl Error {
+    /// The error with the format of the input, which the reader of one message does not know.
+    pub(crate) fn in_format(self, format: Format) -> Error {
+        match self {
+            Error::Malformed { format: None, line, field, reason } => {
+                Error::Malformed { format: Some(format), line, field, reason }
+            }
+            other => other,
+        }
+    }
+
     /// The error code, as defined by the contract.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Malformed { .. } => "invalid_json",
+            Error::Malformed { field, .. } if field.is_empty() => "invalid_json",
+            // The file is JSON, but a field of a message has a value that is not accepted.
+            Error::Malformed { .. } | Error::ForeignMessage { .. } => "invalid_message",
             Error::TooLarge { .. } => "too_large",
             Error::UnknownFormat { .. }
             | Error::OtherFormat { .. }
@@ -145,7 +169,7 @@ impl Error {
     }
 
     /// The JSON form of the contract: `{error: {code, message, field?, details?}}`. `details.line` is the
-    /// line of the file.
+    /// line of the file, `details.format` the format of a foreign message.
     pub fn to_json(&self) -> Value {
         let mut written = match self {
             Error::Engine(error) => error.to_json(),
@@ -157,12 +181,35 @@ impl Error {
             }
             written["error"]["details"] = json!({ "line": line });
         }
+        if let Error::NoMessages { path: Some(_), .. } = self {
+            written["error"]["field"] = json!("select");
+        }
+        if let Error::ForeignMessage { position, format } = self {
+            written["error"]["field"] = json!(format!("[{position}]"));
+            if let Some(format) = format {
+                written["error"]["details"] = json!({ "format": format.name() });
+            }
+        }
         written
     }
 }
 
 fn in_format(format: &Option<Format>) -> String {
     format.map(|format| format!("{format}: ")).unwrap_or_default()
+}
+
+fn foreign_form(format: &Option<Format>) -> String {
+    match format {
+        Some(format) => format!("in the format {format}"),
+        None => "in another format: its tool calls are in a field such as tool_calls".to_owned(),
+    }
+}
+
+fn format_to_give(format: &Option<Format>) -> String {
+    match format {
+        Some(format) => format!("give the format \"{format}\""),
+        None => "give the format of the messages".to_owned(),
+    }
 }
 
 fn in_line(line: &u64) -> String {
@@ -188,6 +235,7 @@ fn no_messages(path: &Option<String>) -> String {
 fn other_messages(found: &[String]) -> String {
     match found {
         [] => "a list of messages has objects with a role and content".to_owned(),
+        [only] if only.is_empty() => "the document is the list of messages".to_owned(),
         found => format!("there are messages at {}", found.join(", ")),
     }
 }

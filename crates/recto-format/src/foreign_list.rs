@@ -14,6 +14,7 @@ use recto_core::{
 use serde_json::Value;
 
 use crate::export::{Container, ExportOptions, export};
+use crate::foreign_message::may_be_foreign;
 use crate::format::message_list::CallNames;
 use crate::json::{self, Str};
 use crate::lint::{fix, lint};
@@ -58,9 +59,12 @@ pub enum ListItem {
 
 impl ForeignList {
     /// Reads messages, each the JSON of one foreign message. A message that cannot be read is kept and
-    /// has no text.
+    /// has no text. A message whose role the format does not have is [`Error::Malformed`], as in
+    /// [`import`](crate::import()): its text would not be counted.
     ///
-    /// Formats that are not lists of messages (sessions and exports) are [`Error::NotInFormat`].
+    /// Formats that are not lists of messages (sessions and exports) are [`Error::NotInFormat`]. A message
+    /// of another format in a list of [`Format::Recto`] is [`Error::ForeignMessage`]: its tool calls would be
+    /// neither counted nor paired.
     pub fn read(
         messages: &[&str],
         format: Format,
@@ -71,8 +75,21 @@ impl ForeignList {
             return Err(Error::NotInFormat { format, looks_like });
         };
         let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(messages.len()));
-        for messages in read? {
-            all.extend(messages);
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => {
+                refuse_foreign(messages.iter().enumerate(), format)?;
+                return Err(error.in_format(format));
+            }
+        };
+        for (at, converted) in read.into_iter().enumerate() {
+            if format == Format::Recto && converted.iter().any(may_be_foreign) {
+                refuse_foreign([(at, &messages[at])], format)?;
+            }
+            if format == Format::Recto && converted.iter().any(Message::is_foreign) {
+                return Err(Error::ForeignMessage { position: at, format: None });
+            }
+            all.extend(converted);
             ends.push(all.len());
         }
         let settings = Settings { counter, ..Settings::counting_with(Approx) };
@@ -80,9 +97,30 @@ impl ForeignList {
         Ok(ForeignList { format, conversation, ends })
     }
 
-    /// The tokens of the list.
+    /// The tokens of the list, with the messages that repairs made.
     pub fn tokens(&self) -> u64 {
-        self.conversation.stats().tokens
+        self.tokens_of_items().unwrap_or_else(|_| self.conversation.stats().tokens)
+    }
+
+    /// The tokens of [`items`](Self::items). A repair makes one message with all results of a turn; in most
+    /// formats they are several messages, of which each counts.
+    fn tokens_of_items(&self) -> Result<u64, Error> {
+        let given = self.ends.last().copied().unwrap_or(0);
+        if self.conversation.view().iter().all(|index| index.as_usize() < given) {
+            return Ok(self.conversation.stats().tokens);
+        }
+        let of_each = self.tokens_of_each();
+        let (mut tokens, mut made) = (0, Vec::new());
+        for item in self.items()? {
+            match item {
+                ListItem::Kept(at) => tokens += of_each[at],
+                ListItem::Made(message) => made.push(message),
+            }
+        }
+        let made: Vec<&str> = made.iter().map(String::as_str).collect();
+        let counter = Arc::clone(self.conversation.counter());
+        let made = ForeignList::read(&made, self.format, counter)?;
+        Ok(tokens + made.conversation.stats().tokens)
     }
 
     /// The tokens of each foreign message, whether it is kept or not.
@@ -153,6 +191,58 @@ impl ForeignList {
         }
         let max_tokens = fit.max_tokens;
         recto_core::Error::BudgetTooSmall { needed, max_tokens }.into()
+    }
+
+    /// Fits a budget as [`fit`](Self::fit) does and repairs the result as [`repair`](Self::repair) does.
+    /// The messages that the repairs add are part of the budget. Returns the findings of the result.
+    pub fn fit_and_repair(
+        &mut self,
+        fit: &Fit,
+        keep: &[usize],
+        target: Target,
+        model: Option<&str>,
+    ) -> Result<Vec<Finding>, Error> {
+        let repaired = |budget: u64| -> Result<(ForeignList, Vec<Finding>), Error> {
+            let mut list = self.clone();
+            list.fit(&Fit { max_tokens: budget, ..fit.clone() }, keep)?;
+            let findings = list.repair(target, model)?;
+            Ok((list, findings))
+        };
+        let is_small = |found: &(ForeignList, Vec<Finding>)| found.0.tokens() <= fit.max_tokens;
+        let too_small = |error: &Error| {
+            matches!(error, Error::Engine(recto_core::Error::BudgetTooSmall { .. }))
+        };
+        let found = match repaired(fit.max_tokens) {
+            Ok(found) if is_small(&found) => found,
+            Err(error) if !too_small(&error) => return Err(error),
+            // The largest budget whose result is small enough with its repairs is at least the smallest one
+            // that any run fits.
+            _ => {
+                let mut low = match self.clone().fit(&Fit { max_tokens: 0, ..fit.clone() }, keep) {
+                    Err(Error::Engine(recto_core::Error::BudgetTooSmall { needed, .. })) => needed,
+                    Err(error) => return Err(error),
+                    Ok(()) => 0,
+                };
+                let mut high = fit.max_tokens;
+                let mut found = repaired(low)?;
+                if !is_small(&found) {
+                    let (needed, max_tokens) = (low.max(found.0.tokens()), fit.max_tokens);
+                    return Err(recto_core::Error::BudgetTooSmall { needed, max_tokens }.into());
+                }
+                while low + 1 < high {
+                    let middle = low + (high - low) / 2;
+                    let tried = repaired(middle)?;
+                    match is_small(&tried) {
+                        true => (low, found) = (middle, tried),
+                        false => high = middle,
+                    }
+                }
+                found
+            }
+        };
+        let (list, findings) = found;
+        *self = list;
+        Ok(findings)
     }
 
     /// Repairs the list for a provider: afterwards [`lint`] finds only notes. Returns the findings; their
@@ -272,6 +362,20 @@ impl ForeignList {
         let start = item.checked_sub(1).map_or(0, |before| self.ends[before]);
         start..self.ends[item]
     }
+}
+
+/// Refuses messages of other formats in a list of Recto's own messages.
+fn refuse_foreign<'m>(
+    messages: impl IntoIterator<Item = (usize, &'m &'m str)>,
+    format: Format,
+) -> Result<(), Error> {
+    if format != Format::Recto {
+        return Ok(());
+    }
+    let foreign = |(position, message): (usize, &&str)| {
+        Some(Error::ForeignMessage { position, format: Some(Format::of_foreign_message(message)?) })
+    };
+    messages.into_iter().find_map(foreign).map_or(Ok(()), Err)
 }
 
 /// A message of the result.

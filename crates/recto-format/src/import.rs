@@ -226,13 +226,7 @@ pub fn import<I: Input + ?Sized>(
     };
     let mut out = StepWriter::new(options, sink);
     let imported = format.codec().import(&Unpacked(input), &mut out).and_then(|()| out.finish());
-    let in_format = |error: Error| match error {
-        Error::Malformed { format: None, line, field, reason } => {
-            Error::Malformed { format: Some(format), line, field, reason }
-        }
-        other => other,
-    };
-    imported.map_err(in_format)?;
+    imported.map_err(|error| error.in_format(format))?;
     // With a wrong `format`, every message is unreadable. One error is clearer than many warnings.
     if named.is_some() && out.nothing_readable() {
         match Format::recognise(input.open()?) {
@@ -245,7 +239,7 @@ pub fn import<I: Input + ?Sized>(
             _ => {}
         }
     }
-    out.check_roles().map_err(in_format)?;
+    out.check_roles().map_err(|error| error.in_format(format))?;
     Ok(format)
 }
 

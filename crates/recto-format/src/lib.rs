@@ -80,6 +80,7 @@ mod error;
 mod export;
 mod flat;
 mod foreign_list;
+mod foreign_message;
 mod format;
 mod import;
 mod json;

@@ -11,8 +11,8 @@ use recto_core::{Delete, Insert, Limits, LogIndex, Message, Position, Request, S
 use crate::json::{self, Str};
 use crate::media;
 use crate::render::{
-    Block, Call, CallResult, Extra, Finding, KEEPS_MESSAGES, Plan, RenderOptions, RenderedTools,
-    ResultContent, SanitizedMessages, Severity, Side, Target, Turn, context, detail,
+    Block, Call, CallResult, Extra, Finding, Plan, RenderOptions, RenderedTools, ResultContent,
+    RuleTrait, SanitizedMessages, Severity, Side, Target, Turn, context, detail,
 };
 use crate::source::Source;
 use crate::{Error, MessageParts};
@@ -154,7 +154,7 @@ fn positions(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
 fn changed(plan: &Plan<'_>) -> HashSet<usize> {
     // A placeholder at an end is a separate message and changes no other.
     let change =
-        |finding: &&Finding| must_change(finding) && !KEEPS_MESSAGES.contains(finding.rule);
+        |finding: &&Finding| must_change(finding) && !finding.rule.has(RuleTrait::KeepsMessages);
     let findings = plan.findings.iter().filter(change);
     let named = findings.flat_map(|finding| [Some(finding.index), finding.with]);
     let mut changed: HashSet<usize> = named.flatten().collect();

@@ -61,6 +61,8 @@ pub enum Part<'a> {
         json: &'a str,
         /// True if the part has further fields.
         has_more: bool,
+        /// True if one of them is in the table of this module.
+        has_meaning: bool,
     },
     /// Thinking of the model.
     Thinking {
@@ -85,6 +87,8 @@ pub enum Part<'a> {
         json: &'a str,
         /// True if the part has further fields.
         has_more: bool,
+        /// True if one of them is in the table of this module.
+        has_meaning: bool,
     },
     /// The result of a tool call.
     ToolResult {
@@ -98,6 +102,8 @@ pub enum Part<'a> {
         json: &'a str,
         /// True if the part has further fields.
         has_more: bool,
+        /// True if one of them is in the table of this module.
+        has_meaning: bool,
     },
     /// A part of any other type, such as one that only one provider supports.
     Other {
@@ -157,7 +163,12 @@ impl<'a> MessageParts<'a> {
                         let json = cursor.value();
                         if let Some(text) = Str::of(json) {
                             read.is_string = true;
-                            read.parts = vec![Part::Text { text, json, has_more: false }];
+                            read.parts = vec![Part::Text {
+                                text,
+                                json,
+                                has_more: false,
+                                has_meaning: false,
+                            }];
                         }
                     }
                 },
@@ -211,7 +222,9 @@ impl<'a> Part<'a> {
         match content {
             None => Vec::new(),
             Some(content) => match Str::of(content) {
-                Some(text) => vec![Part::Text { text, json: content, has_more: false }],
+                Some(text) => {
+                    vec![Part::Text { text, json: content, has_more: false, has_meaning: false }]
+                }
                 None => Part::list(content),
             },
         }
@@ -239,19 +252,20 @@ impl<'a> Part<'a> {
             tool_use,
             tool_result,
             has_more,
+            has_meaning,
         } = read.with_nested();
         let has_more = has_more || tool_use.is_some() || tool_result.is_some();
         let kind = kind.unwrap_or(Str::plain(""));
         let other = Part::Other { kind, json };
         match (&*kind.text(), text, tool_use_id, (id, name, input)) {
-            ("text", Some(text), ..) => Part::Text { text, json, has_more },
+            ("text", Some(text), ..) => Part::Text { text, json, has_more, has_meaning },
             ("thinking", Some(text), ..) => Part::Thinking { text, signature, json },
             ("image" | "audio" | "file", ..) => Part::Media(Media::of(json)),
             ("tool_use", _, _, (Some(id), Some(name), Some(input))) => {
-                Part::ToolUse { id, name, input, json, has_more }
+                Part::ToolUse { id, name, input, json, has_more, has_meaning }
             }
             ("tool_result", _, Some(id), _) => {
-                Part::ToolResult { id, content, is_error, json, has_more }
+                Part::ToolResult { id, content, is_error, json, has_more, has_meaning }
             }
             _ => other,
         }
@@ -271,7 +285,7 @@ impl<'a> Part<'a> {
 
     /// Signature by the provider.
     pub fn signature(&self) -> Option<Str<'a>> {
-        if self.has_more() { json::get_str(self.json(), "signature") } else { None }
+        if self.has_meaning() { json::get_str(self.json(), "signature") } else { None }
     }
 
     /// True if the part has fields beside those of its variant.
@@ -284,9 +298,19 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// True if the part may have further fields with a meaning in this crate, such as `cache_control`.
+    pub(crate) fn has_meaning(&self) -> bool {
+        match self {
+            Part::Text { has_meaning, .. }
+            | Part::ToolUse { has_meaning, .. }
+            | Part::ToolResult { has_meaning, .. } => *has_meaning,
+            Part::Thinking { .. } | Part::Media(_) | Part::Other { .. } => true,
+        }
+    }
+
     /// True for a tool call whose input is free text (`kind: "custom"`).
     pub fn is_custom_call(&self) -> bool {
-        matches!(self, Part::ToolUse { has_more: true, json, .. }
+        matches!(self, Part::ToolUse { has_meaning: true, json, .. }
             if json::get_str(json, "kind").is_some_and(|kind| kind.text() == "custom"))
     }
 }
@@ -308,6 +332,7 @@ struct PartFields<'a> {
     /// The nested object of a `tool_result` part.
     tool_result: Option<&'a str>,
     has_more: bool,
+    has_meaning: bool,
 }
 
 impl<'a> PartFields<'a> {
@@ -339,7 +364,10 @@ impl<'a> PartFields<'a> {
             "text" => self.text = Str::of(value),
             "signature" => {
                 self.signature = Str::of(value);
-                self.has_more = true;
+                (self.has_more, self.has_meaning) = (true, true);
+            }
+            "kind" | "item_id" | "item" | "cache_control" | "citations" | "detail" => {
+                (self.has_more, self.has_meaning) = (true, true);
             }
             "tool_use_id" => self.tool_use_id = Str::of(value),
             "content" => self.content = Some(value).filter(|&value| value != "null"),
@@ -372,7 +400,7 @@ mod tests {
         let json = r#"{"role":"user","content":[{"type":"tool_use","id":null,"tool_use":{"id":"c","name":"f","input":{"n":1.50}}},{"tool_result":{"tool_use_id":"c","content":"x","is_error":true},"type":"tool_result","signature":"s"},{"type":"text","text":"t","tool_use":{"id":"d"}}]}"#;
         let message = Message::from_json(json).unwrap();
         let parts = MessageParts::of(&message).parts;
-        let Part::ToolUse { id, name, input, has_more, json } = parts[0] else {
+        let Part::ToolUse { id, name, input, has_more, json, .. } = parts[0] else {
             panic!("{parts:?}")
         };
         assert_eq!((id.escaped(), name.escaped(), input), ("c", "f", r#"{"n":1.50}"#));

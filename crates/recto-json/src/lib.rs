@@ -56,6 +56,7 @@ pub struct InvalidJson {
 }
 
 /// The fields of a JSON object in order, each value as a slice of the text. Duplicate keys are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Fields<'a> {

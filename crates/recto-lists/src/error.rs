@@ -47,14 +47,16 @@ impl Error {
         }
     }
 
-    /// Adds the field of the request to an error of the engine that names a field of the engine.
+    /// Adds the field of the request to an error that names a field of the engine or a message.
     pub(crate) fn in_field(self, field: &str) -> Error {
-        match self {
-            Error::Engine(cause) if cause.field().is_some() => {
-                Error::InField { field: field.to_owned(), cause: Box::new(Error::Engine(cause)) }
+        let field = match &self {
+            Error::Engine(cause) if cause.field().is_some() => field.to_owned(),
+            Error::Format(recto_format::Error::ForeignMessage { position, .. }) => {
+                format!("{field}[{position}]")
             }
-            error => error,
-        }
+            _ => return self,
+        };
+        Error::InField { field, cause: Box::new(self) }
     }
 }
 

@@ -13,13 +13,16 @@
 //! ```
 
 mod error;
+#[doc(hidden)]
 pub mod read;
 mod requests;
 mod values;
 
 use serde::Serialize;
 
-pub use self::error::{Error, wrong};
+pub use self::error::Error;
+#[doc(hidden)]
+pub use self::error::wrong;
 pub use self::requests::{
     CountTokens, FitList, FittedList, FittedMessage, ListRepair, RepairList, TokenCount,
     counter_named,

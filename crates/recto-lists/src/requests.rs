@@ -22,7 +22,8 @@ pub struct FitList<'a> {
     #[serde(borrow)]
     #[schemars(with = "Vec<schema::Anything>")]
     pub fit: Vec<&'a RawValue>,
-    /// The format of the messages. Default: `recto`.
+    /// The format of the messages. Default: `recto`; a message of another format is then an error that
+    /// names its format.
     pub format: Option<TranscriptFormat>,
     /// The largest number of tokens that the list may have.
     pub max_tokens: u64,
@@ -38,7 +39,8 @@ pub struct FitList<'a> {
     /// The token counter. Default: `o200k_base`.
     #[schemars(with = "Option<schema::CounterName>")]
     pub counter: Option<String>,
-    /// The provider whose rules the list must follow afterwards. Default: no repairs.
+    /// The provider whose rules the list must follow afterwards. The messages that the repairs add are part
+    /// of the budget. Default: no repairs.
     pub repair_for: Option<Provider>,
     /// The model.
     pub model: Option<String>,
@@ -55,7 +57,8 @@ pub struct RepairList<'a> {
     /// The provider.
     #[serde(rename = "for")]
     pub provider: Provider,
-    /// The format of the messages. Default: `recto`.
+    /// The format of the messages. Default: `recto`; a message of another format is then an error that
+    /// names its format.
     pub format: Option<TranscriptFormat>,
     /// The token counter. Default: `o200k_base`.
     #[schemars(with = "Option<schema::CounterName>")]
@@ -72,7 +75,8 @@ pub struct CountTokens<'a> {
     #[serde(borrow)]
     #[schemars(with = "Vec<schema::Anything>")]
     pub count_tokens: Vec<&'a RawValue>,
-    /// The format of the messages. Default: `recto`.
+    /// The format of the messages. Default: `recto`; a message of another format is then an error that
+    /// names its format.
     pub format: Option<TranscriptFormat>,
     /// The token counter. Default: `o200k_base`.
     #[schemars(with = "Option<schema::CounterName>")]
@@ -153,11 +157,27 @@ impl FitList<'_> {
         }
         let mut list = read(&self.fit, "fit", self.format, self.counter.as_deref())?;
         let before = list.tokens();
-        if before > self.max_tokens {
-            list.fit(&fit, &keep)?;
-        }
         let findings = match self.repair_for {
-            Some(Provider(target)) => list.repair(target, self.model.as_deref())?,
+            Some(Provider(target)) => {
+                let model = self.model.as_deref();
+                let mut whole = list.clone();
+                let repaired = match before <= self.max_tokens {
+                    true => Some(whole.repair(target, model)?),
+                    false => None,
+                };
+                // A list that is small enough as it is may be too large with the repairs.
+                match repaired.filter(|_| whole.tokens() <= self.max_tokens) {
+                    Some(findings) => {
+                        list = whole;
+                        findings
+                    }
+                    None => list.fit_and_repair(&fit, &keep, target, model)?,
+                }
+            }
+            None if before > self.max_tokens => {
+                list.fit(&fit, &keep)?;
+                Vec::new()
+            }
             None => Vec::new(),
         };
         fitted(&list, count, before, &findings)

@@ -23,6 +23,7 @@ pub struct PlanOptions {
 /// A cache plan: the cost of an edit at a provider's prompt cache, and when it pays off.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Plan {
     /// The provider.
     #[serde(rename = "for")]
@@ -65,6 +66,7 @@ pub struct Plan {
 
 /// Savings over a number of turns.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Savings {
     /// The number of turns.
     pub turns: u64,

@@ -31,6 +31,7 @@ pub struct ShownEntry {
 
 /// A mark and its entries.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MarkedEntries {
     /// The mark.
     pub mark: String,

@@ -21,7 +21,7 @@ pub struct ProviderView {
     pub tools: Vec<Tool>,
     /// Positions, among the entries that are sent, of messages with thinking that an edit of earlier
     /// messages has followed.
-    pub edited_before: Vec<usize>,
+    pub invalid_thinking: Vec<usize>,
 }
 
 /// The model and the API that a view is sent to.
@@ -38,6 +38,7 @@ pub struct Recipient<'a> {
 /// A finding: content that a provider would reject, and how rendering repairs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Finding")]
+#[non_exhaustive]
 pub struct ShownFinding {
     /// The name of the rule.
     pub rule: &'static str,
@@ -55,6 +56,7 @@ pub struct ShownFinding {
 
 /// A warning about a rendered request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RenderWarning {
     /// A code of the contract, `renamed_tool` or `changed_tool`.
     pub code: String,
@@ -72,17 +74,17 @@ impl ProviderView {
     ) -> Result<ProviderView, recto::Error> {
         let entries = conversation.messages_to_send(version).await?;
         let tools = conversation.tools_at(version).await?;
-        let edited_before = conversation.edited_before(version, &entries).await?;
-        Ok(ProviderView { version, entries, tools, edited_before })
+        let invalid_thinking = conversation.invalid_thinking(version, &entries).await?;
+        Ok(ProviderView { version, entries, tools, invalid_thinking })
     }
 
     /// The view after an edit of this one that is not stored.
     pub fn edited(&self, version: Version, entries: Vec<Entry>, tools: Vec<Tool>) -> ProviderView {
         let is_same = |(old, new): &(&Entry, &Entry)| old.index == new.index;
         let unchanged = self.entries.iter().zip(&entries).take_while(is_same).count();
-        let before = self.edited_before.iter().copied().filter(|&position| position < unchanged);
-        let edited_before = before.chain(unchanged..entries.len()).collect();
-        ProviderView { version, entries, tools, edited_before }
+        let before = self.invalid_thinking.iter().copied().filter(|&position| position < unchanged);
+        let invalid_thinking = before.chain(unchanged..entries.len()).collect();
+        ProviderView { version, entries, tools, invalid_thinking }
     }
 
     /// The messages in order.
@@ -107,9 +109,11 @@ impl ProviderView {
         recto_format::render(self.messages(), target, &options)
     }
 
-    /// Finds what the provider would reject.
-    pub fn lint(&self, to: Recipient<'_>) -> Vec<Finding> {
-        recto_format::lint(self.messages(), to.target, &self.options(to))
+    /// Finds what the provider would reject in a request with these fields beside the messages. Some rules
+    /// apply only with certain fields, such as `thinking`.
+    pub fn lint(&self, to: Recipient<'_>, fields: &[(&str, &str)]) -> Vec<Finding> {
+        let options = RenderOptions { fields, ..self.options(to) };
+        recto_format::lint(self.messages(), to.target, &options)
     }
 
     /// The options of rendering for a recipient, without fields.
@@ -117,7 +121,7 @@ impl ProviderView {
         RenderOptions {
             model: to.model,
             tools: &self.tools,
-            edited_before: &self.edited_before,
+            invalid_thinking: &self.invalid_thinking,
             api_version: to.api_version,
             ..RenderOptions::default()
         }

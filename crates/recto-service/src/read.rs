@@ -1,7 +1,7 @@
 //! Determines which request a JSON text contains, and refuses fields that are given twice. `recto-lists`
 //! reads the text itself.
 
-use recto::EngineError;
+use recto::{EngineError, OperationKind};
 use recto_lists::read::{AllFields, Fields, add_name, given_twice, known_names, read};
 use serde_json::value::RawValue;
 
@@ -63,13 +63,32 @@ fn nothing_named(fields: &Fields<'_>, scoped: Scoped) -> EngineError {
             wrong(name, format!("{name} is a request about the store; leave conversation out"))
         }
         Some(name) => {
-            wrong(name, format!("no request is called {name:?}{}", known_names(name, &names)))
+            let advice = match operation_meant(name) {
+                Some(operation) => format!(
+                    "; an operation is sent as {{\"conversation\": NAME, \"op\": {{\"operation\": \
+                     \"{operation}\", …}}}}"
+                ),
+                None => known_names(name, &names),
+            };
+            wrong(name, format!("no request is called {name:?}{advice}"))
         }
         None => EngineError::InvalidOperation {
             reason: format!("a request asks for something: {}", names.join(", ")),
             field: None,
         },
     }
+}
+
+/// The operation that the name of a missing request probably means.
+fn operation_meant(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_uppercase();
+    let name = match name.as_str() {
+        "PIN" => "MARK",
+        "UNPIN" => "UNMARK",
+        "MESSAGE" | "MESSAGES" => "APPEND",
+        name => name,
+    };
+    OperationKind::OPERATIONS.iter().map(|kind| kind.as_str()).find(|known| *known == name)
 }
 
 /// Fields whose values are messages. Messages keep their bytes, so their fields are not checked.

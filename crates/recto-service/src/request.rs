@@ -118,7 +118,7 @@ requests! {'a;
         "snapshot" => Snapshot(Snapshot) -> BatchSnapshot,
         "diff" => Diff(Diff) -> Difference,
         "render" => Render(Render<'a>) -> Rendered,
-        "lint" => Lint(Lint) -> Findings,
+        "lint" => Lint(Lint<'a>) -> Findings,
         "cachePlan" => CachePlan(CachePlan<'a>) -> PlannedEdit,
         "calls" => Calls(Calls) -> CallList,
         "export" => Export(Export) -> Exported,
@@ -175,7 +175,8 @@ impl Response {
         let mut written = serde_json::to_string(self).expect("responses can be written");
         // Messages keep their bytes. Line breaks occur only between their fields, because strings escape
         // them.
-        if written.contains(['\n', '\r']) {
+        // Two searches for a byte take less time than one for two characters.
+        if written.contains('\n') || written.contains('\r') {
             written = written.replace(['\n', '\r'], " ");
         }
         written

@@ -231,7 +231,7 @@ pub(crate) struct Stats {
 
 /// A number of messages and their tokens.
 #[derive(JsonSchema)]
-pub(crate) struct Portion {
+pub(crate) struct MessageTotals {
     /// The number of messages.
     messages: u64,
     /// Their tokens.
@@ -277,7 +277,7 @@ pub(crate) struct Outcome {
     /// The figures afterwards.
     stats: Stats,
     /// The unchanged front of the view.
-    shared_prefix: Portion,
+    shared_prefix: MessageTotals,
     /// `true` if the tools are others than before.
     #[schemars(skip_serializing_if = "Option::is_none")]
     tools_changed: Option<bool>,
@@ -345,7 +345,7 @@ pub(crate) struct IndicesByRole {
 #[schemars(rename = "ViewDifference")]
 pub(crate) struct Diff {
     /// The messages in both views.
-    kept: Portion,
+    kept: MessageTotals,
     /// The messages of the first view only.
     hidden: IndexList,
     /// The messages of the second view only.

@@ -53,14 +53,14 @@ impl Service {
     /// Performs a request that is JSON text, and returns the response as one line of JSON without a line
     /// break. An error is a response: `{"error": {code, message, field?, details?}}`.
     pub async fn request(&self, text: &str) -> String {
-        match self.answer(text).await {
+        match self.try_request(text).await {
             Ok(response) => response.to_json(),
             Err(error) => error.to_json().to_string(),
         }
     }
 
     /// [`request`](Self::request) with the error as a value.
-    pub async fn answer(&self, text: &str) -> Result<Response, Error> {
+    pub async fn try_request(&self, text: &str) -> Result<Response, Error> {
         self.perform(Request::read(text)?).await
     }
 

@@ -97,7 +97,9 @@ impl CompressionSettings {
         let strategy = strategy.as_deref().unwrap_or(DEFAULT_STRATEGY);
         let strategy = read_strategies(strategy);
         let strategy = strategy.map_err(|reason| wrong("compression.strategy", reason))?;
-        Ok(Compression { enabled, threshold, target_tokens, strategy })
+        let mut compression = Compression::new(threshold, target_tokens, strategy);
+        compression.enabled = enabled;
+        Ok(compression)
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 /// An imported conversation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ImportedConversation {
     /// Its name.
     pub conversation: String,
@@ -25,6 +26,7 @@ pub struct ImportedConversation {
 
 /// The conversation and the version that a fork started from.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ForkOrigin {
     /// The conversation that it was forked from.
     pub conversation: String,

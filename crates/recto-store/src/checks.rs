@@ -8,7 +8,8 @@ use crate::{Commit, Error, IdempotencyKey, NewConversation, RestoredConversation
 /// Maximum length of a name, key or tenant, in bytes. Databases cannot index much longer ones.
 pub const MAX_NAME: usize = 512;
 
-pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+/// Checks whether every store can hold this name of a conversation.
+pub fn check_name(name: &str) -> Result<(), Error> {
     match name.is_empty() {
         true => Err(invalid("name", "be empty")),
         false => check("name", name),

@@ -181,6 +181,16 @@ impl Error {
         matches!(self, Error::VersionConflict { .. } | Error::RowsChanged | Error::Forked)
     }
 
+    /// Whether the rows or the structures of the database are damaged. A database that is locked, stopped, full
+    /// or out of reach is not.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Error::Damaged { .. } | Error::DamagedStore { .. } => true,
+            Error::Failed { source, .. } => source.as_ref().is_some_and(Cause::is_damage),
+            _ => false,
+        }
+    }
+
     pub(crate) fn failed(doing: &'static str, reason: impl Into<Reason>) -> Error {
         let Reason { text, cause } = reason.into();
         Error::Failed { doing, reason: text, source: cause }
@@ -204,6 +214,19 @@ pub struct Cause(Arc<dyn StdError + Send + Sync>);
 impl Cause {
     pub(crate) fn new(cause: impl StdError + Send + Sync + 'static) -> Cause {
         Cause(Arc::new(cause))
+    }
+
+    /// Whether the database reports damage, or an answer that only damage explains.
+    pub(crate) fn is_damage(&self) -> bool {
+        #[cfg(feature = "sqlite")]
+        if crate::sqlite::is_damage(self) {
+            return true;
+        }
+        #[cfg(feature = "postgres")]
+        if self.downcast_ref().is_some_and(crate::SqlStateCode::is_damage) {
+            return true;
+        }
+        false
     }
 
     /// The cause as a concrete type, such as [`std::io::Error`].

@@ -40,7 +40,7 @@ mod store_future;
 mod words;
 
 pub use address::Address;
-pub use checks::MAX_NAME;
+pub use checks::{MAX_NAME, check_name};
 pub use entry_meta::EntryMeta;
 pub use error::{Cause, Error};
 pub use lineage::Lineage;
@@ -52,7 +52,7 @@ pub use pack::{CommitBody, Entry, Unreadable, pack_commit, pack_entries, pack_re
 pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    KnownRows, NewConversation, Page, PageKind, ReadCommit, Removal, RestoredConversation, Rewrite,
+    KnownRows, NewConversation, Page, PageKind, ReadCommit, RestoredConversation, Rewrite,
     RewriteOf, Seal, StoredRows, SurveyedConversation, Tenant, Unpacked, WordsOf,
 };
 #[cfg(feature = "sqlite")]

@@ -10,8 +10,8 @@ use crate::checks;
 use crate::lineage::Lineages;
 use crate::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    Lineage, NewConversation, Page, PageKind, Removal, RestoredConversation, Rewrite, RewriteOf,
-    Seal, Store, StoreFuture, StoredRows, SurveyedConversation, Tenant, Unpacked, WordSums, Words,
+    Lineage, NewConversation, Page, PageKind, RestoredConversation, Rewrite, RewriteOf, Seal,
+    Store, StoreFuture, StoredRows, SurveyedConversation, Tenant, Unpacked, WordSums, Words,
     WordsOf,
 };
 
@@ -173,17 +173,18 @@ impl Tables {
         Ok(())
     }
 
-    fn remove(&mut self, tenant: &Tenant, name: &str, removal: Removal) -> Result<(), Error> {
+    fn remove(
+        &mut self,
+        tenant: &Tenant,
+        name: &str,
+        rewrites: Vec<RewriteOf>,
+    ) -> Result<(), Error> {
         let id = self.id(tenant, name)?;
-        let current = self.rows(id)?.head().version;
-        if let Some(expected) = removal.at.filter(|at| *at != current) {
-            return Err(Error::VersionConflict { expected, current });
-        }
-        for RewriteOf { conversation, at, rewrite } in &removal.rewrites {
+        for RewriteOf { conversation, at, rewrite } in &rewrites {
             self.check_rewrite(*conversation, *at, rewrite)?;
         }
         // Nothing after these checks can fail.
-        for RewriteOf { conversation, at, rewrite } in removal.rewrites {
+        for RewriteOf { conversation, at, rewrite } in rewrites {
             self.rewrite(conversation, at, rewrite)?;
         }
         self.names.remove(&(tenant.clone(), name.to_owned()));
@@ -283,29 +284,17 @@ impl Tables {
         Ok(())
     }
 
-    fn search(
-        &self,
-        tenant: &Tenant,
-        words: &[String],
-        within: Option<&[(ConversationId, u32)]>,
-        limit: usize,
-    ) -> Vec<Hit> {
+    fn search(&self, tenant: &Tenant, words: &[String], limit: usize) -> Vec<Hit> {
         if words.is_empty() {
             return Vec::new();
         }
-        let ceiling = |id: &ConversationId| match within {
-            Some(within) => within.iter().find(|(other, _)| other == id).map(|&(_, end)| end),
-            None => Some(u32::MAX),
-        };
-        let mine = self.conversations.iter().filter(|(_, rows)| rows.tenant == *tenant);
-        mine.filter_map(|(&id, rows)| Some((id, rows, ceiling(&id)?)))
-            .flat_map(|(conversation, rows, end)| {
-                let found = rows.words.range(..end).rev();
-                let found = found.filter(|(_, has)| words.iter().all(|word| has.contains(word)));
-                found.map(move |(&entry, _)| Hit { conversation, entry })
-            })
-            .take(limit)
-            .collect()
+        let mine = self.conversations.iter().rev().filter(|(_, rows)| rows.tenant == *tenant);
+        let hits = mine.flat_map(|(&conversation, rows)| {
+            let found = rows.words.iter().rev();
+            let found = found.filter(|(_, has)| words.iter().all(|word| has.contains(word)));
+            found.map(move |(&entry, _)| Hit { conversation, entry })
+        });
+        hits.take(limit).collect()
     }
 }
 
@@ -405,9 +394,9 @@ impl Store for MemoryStore {
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-        removal: Removal,
+        rewrites: Vec<RewriteOf>,
     ) -> StoreFuture<'a, ()> {
-        self.answer(move |tables| tables.remove(tenant, name, removal))
+        self.answer(move |tables| tables.remove(tenant, name, rewrites))
     }
 
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
@@ -467,10 +456,9 @@ impl Store for MemoryStore {
         &'a self,
         tenant: &'a Tenant,
         words: &'a [String],
-        within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
     ) -> StoreFuture<'a, Vec<Hit>> {
-        self.answer(move |tables| Ok(tables.search(tenant, words, within, limit)))
+        self.answer(move |tables| Ok(tables.search(tenant, words, limit)))
     }
 
     fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> StoreFuture<'_, ()> {
@@ -486,14 +474,6 @@ impl Store for MemoryStore {
             tables.rows(id)?;
             let mut lineages = Lineages::default();
             tables.forks(id).map(|fork| tables.row(fork, &mut lineages)).collect()
-        })
-    }
-
-    fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>> {
-        self.answer(move |tables| {
-            let mut tenants: Vec<Tenant> = tables.names.keys().map(|(t, _)| t.clone()).collect();
-            tenants.dedup();
-            Ok(tenants)
         })
     }
 

@@ -310,16 +310,6 @@ pub struct RewriteOf {
     pub rewrite: Rewrite,
 }
 
-/// Conditions of the removal of a conversation, and rows to replace in the same transaction.
-#[derive(Clone, Debug, Default)]
-pub struct Removal {
-    /// If given, the newest version must be this one.
-    pub at: Option<u32>,
-    /// Rewrites of conversations whose rows stay for forks: of the removed one and of removed ancestors. If
-    /// one of them fails, nothing is removed.
-    pub rewrites: Vec<RewriteOf>,
-}
-
 /// Hashes of rows as they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownRows {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{
     Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, Removal, RestoredConversation, Rewrite, StoreFuture, StoredRows,
+    PageKind, RestoredConversation, Rewrite, RewriteOf, StoreFuture, StoredRows,
     SurveyedConversation, Tenant, Unpacked, WordSums, WordsOf,
 };
 
@@ -64,15 +64,17 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     /// requests; rows that forks share can still be read and rewritten. A SQLite store overwrites the
     /// deleted rows. PostgreSQL keeps copies in free space until the store is [cleaned](Self::clean).
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> StoreFuture<'a, ()> {
-        self.remove_with(tenant, name, Removal::default())
+        self.remove_with(tenant, name, Vec::new())
     }
 
-    /// [Removes](Self::remove) a conversation and replaces rows, all of it or nothing.
+    /// [Removes](Self::remove) a conversation and replaces rows, all of it or nothing. The rewrites concern
+    /// conversations whose rows stay for forks: the removed one and removed ancestors. If one of them fails,
+    /// for example because its newest version is another one, nothing is removed.
     fn remove_with<'a>(
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-        removal: Removal,
+        rewrites: Vec<RewriteOf>,
     ) -> StoreFuture<'a, ()>;
 
     /// The commits above version `above` that are not packed, in order. They include the newest one,
@@ -89,8 +91,8 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     }
 
     /// The [commits](Self::commits) above a version, and the number of rewrites before they were read. A
-    /// damaged commit is an error in its place, and the others can be read. A process that holds rows in memory drops them if the number has increased: then an erased or pruned
-    /// message is gone for every process at its next request.
+    /// damaged commit is an error in its place, and the others can be read. If the number has increased, a
+    /// process must drop the rows that it holds in memory, because they may contain erased messages.
     fn unpacked(
         &self,
         conversation: ConversationId,
@@ -106,6 +108,34 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
         numbers: Range<u32>,
         bodies: bool,
     ) -> StoreFuture<'_, Vec<Page>>;
+
+    /// The [pages](Self::pages) of several conversations of a tenant: for each, those that contain some of its
+    /// numbers.
+    fn pages_of(
+        &self,
+        parts: Vec<(ConversationId, Range<u32>)>,
+        kind: PageKind,
+        bodies: bool,
+    ) -> StoreFuture<'_, Vec<Vec<Page>>> {
+        Box::pin(async move {
+            let mut found = Vec::with_capacity(parts.len());
+            for (conversation, numbers) in parts {
+                found.push(self.pages(conversation, kind, numbers, bodies).await?);
+            }
+            Ok(found)
+        })
+    }
+
+    /// All [unpacked](Self::unpacked) commits of several conversations of a tenant.
+    fn unpacked_of(&self, conversations: Vec<ConversationId>) -> StoreFuture<'_, Vec<Unpacked>> {
+        Box::pin(async move {
+            let mut found = Vec::with_capacity(conversations.len());
+            for conversation in conversations {
+                found.push(self.unpacked(conversation, None).await?);
+            }
+            Ok(found)
+        })
+    }
 
     /// Accepts a request if its version follows the newest one and its idempotency key is new. A
     /// commit can pack older rows, but not its own.
@@ -132,15 +162,12 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
         key: &'a str,
     ) -> StoreFuture<'a, Option<IdempotencyKey>>;
 
-    /// Finds at most `limit` log entries that contain all these words, grouped by conversation, the
-    /// newest first. The order of the conversations depends on the store. `within` restricts the
-    /// search to these conversations, each with the number of its log entries to search. An empty
-    /// list of words finds nothing.
+    /// Finds at most `limit` log entries that contain all these words: the entries of the newest conversation
+    /// first, and of each conversation the newest entry first. An empty list of words finds nothing.
     fn search<'a>(
         &'a self,
         tenant: &'a Tenant,
         words: &'a [String],
-        within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
     ) -> StoreFuture<'a, Vec<Hit>>;
 
@@ -158,6 +185,11 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     /// Writes the whole store again, so that no copy of rewritten or removed rows is left and free space
     /// is returned. Needed after removing conversations from PostgreSQL and after [`CopiesLeft`](crate::Error::CopiesLeft).
     fn clean(&self) -> StoreFuture<'_, ()>;
+
+    /// Checks the structures of the search index, and returns the damage. By default none is found.
+    fn check_words(&self) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
 
     /// Empties the search index, so that [`add_words`](Self::add_words) can fill it again. Returns whether it
     /// did: by default a store keeps its index.
@@ -182,9 +214,6 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
 
     /// The forks that share rows of a conversation, directly or through other forks, ordered by name.
     fn forks(&self, conversation: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>>;
-
-    /// All tenants that have conversations, in order.
-    fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>>;
 
     /// All conversations of all tenants, ancestors before their forks. It includes damaged ones, and
     /// removed ones whose rows are kept for forks.

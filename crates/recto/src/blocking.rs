@@ -36,8 +36,9 @@ use crate::temporary::HeldScope;
 #[cfg(feature = "sqlite")]
 use crate::{BackupReport, RestoreReport};
 use crate::{
-    ConversationInfo, Entry, ErasedMessage, Error, FoundMessage, Keep, Options, Policy, Preview,
-    Progress, ProgressFn, PruneReport, SalvageReport, Temporary, VerifyReport, WriteOptions,
+    ConversationInfo, Entry, ErasedMessage, Error, ExaminedConversation, FoundMessage, Keep,
+    Options, Policy, Preview, Progress, ProgressFn, PruneReport, SalvageReport, Temporary,
+    VerifyReport, WriteOptions,
 };
 #[cfg(feature = "format")]
 use crate::{ImportOptions, ImportedTranscript};
@@ -168,6 +169,7 @@ blocking! {
         fn clean() -> ();
         fn salvage(name: &str, to: &str) -> SalvageReport;
         fn check() -> Vec<String>;
+        fn examine() -> Vec<ExaminedConversation>;
         fn verify_all(
             progress: &mut (dyn FnMut(&str, Progress) + Send)
         ) -> Vec<(String, VerifyReport)>;
@@ -278,7 +280,7 @@ blocking! {
         fn state() -> ArrayState;
         fn state_at(version: Version) -> ArrayState;
         #[cfg(feature = "format")]
-        fn edited_before(version: Version, entries: &[Entry]) -> Vec<usize>;
+        fn invalid_thinking(version: Version, entries: &[Entry]) -> Vec<usize>;
         fn end_expired_scopes() -> usize;
         fn end_all_scopes() -> usize;
         fn prune(keep: &Keep) -> PruneReport;

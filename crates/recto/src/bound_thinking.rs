@@ -6,7 +6,7 @@ use recto_format::{MessageParts, Part, binds_thinking};
 use crate::{Conversation, Entry, Error};
 
 impl Conversation {
-    /// Positions of messages whose thinking an edit has made invalid, for `RenderOptions::edited_before`.
+    /// Positions of messages whose thinking an edit has made invalid, for `RenderOptions::invalid_thinking`.
     /// Some models bind their thinking to everything before it. Such thinking is invalid if the earlier
     /// messages or the tools differ from those at the version that added the message. After an UNDO of the
     /// edit it is valid again. `entries` are the messages that are sent at `version`:
@@ -15,7 +15,7 @@ impl Conversation {
     /// A message without a recorded model, such as one of an imported request, counts as bound, and
     /// rendering decides by the model of the request. The first tools that are set after an imported message
     /// count as those of its request, because an import sets the tools last.
-    pub async fn edited_before(
+    pub async fn invalid_thinking(
         &self,
         version: Version,
         entries: &[Entry],

@@ -69,6 +69,12 @@ impl Error {
         matches!(self, Error::Store(error) if error.is_conflict())
     }
 
+    /// Whether rows, or the structures of the database, are damaged. A store that is locked, full or out of reach
+    /// is not.
+    pub fn reports_damage(&self) -> bool {
+        self.is_damage() || matches!(self, Error::Store(error) if error.is_damage())
+    }
+
     /// Whether stored rows are damaged.
     pub(crate) fn is_damage(&self) -> bool {
         match self {

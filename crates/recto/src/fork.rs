@@ -8,9 +8,9 @@ use crate::loaded::read_record;
 use crate::{Conversation, Error, check_name};
 
 impl Conversation {
-    /// Forks the conversation at a version. The fork has the same log and history up to that version,
-    /// and its own afterwards. It starts with the present policy. The cost does not depend on the
-    /// length of the conversation.
+    /// Forks the conversation at a version. The fork has the same log and history up to that version.
+    /// It starts with the present policy of this conversation. The cost does not depend on the length of the
+    /// conversation.
     pub async fn fork(&self, name: &str, at: Version) -> Result<Conversation, Error> {
         let span = tracing::debug_span!("fork", conversation = %self.id, version = at.0);
         self.fork_at(name, at).instrument(span).await
@@ -30,7 +30,7 @@ impl Conversation {
         let (_, record) = found.expect("the records start with the requested one");
         let saved = read_record(&loaded.reader, &record.json)?;
         let store = &self.recto.shared.store;
-        // The handle may be older than the policy.
+        // The policy may have changed since the handle was opened.
         let policy = store.get(&self.recto.tenant, self.id).await?.and_then(|row| row.policy);
         let now = self.now();
         let id = ConversationId(new_id(now));

@@ -86,6 +86,7 @@ mod commit;
 mod conversation;
 mod erase;
 mod error;
+mod examination;
 mod fork;
 mod holder;
 #[cfg(feature = "format")]
@@ -142,6 +143,7 @@ pub use self::clock::Clock;
 pub use self::conversation::{Conversation, Entry};
 pub use self::erase::ErasedMessage;
 pub use self::error::Error;
+pub use self::examination::ExaminedConversation;
 #[cfg(feature = "format")]
 pub use self::import::{
     CancelFlag, Import, ImportName, ImportOptions, Imported, ImportedTranscript,

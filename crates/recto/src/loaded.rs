@@ -12,7 +12,7 @@ use recto_core::{
     BatchIndex, BatchWalk, EntryMeta, LogIndex, Message, Missing, PartialConversation,
     SavedSettings, SavedState, SavedVersion, SavedVersions, Saver, ShownEntries, Version,
 };
-use recto_store::{ConversationId, Entry, Head, Store};
+use recto_store::{Ancestor, ConversationId, Entry, Head, Store};
 
 use crate::Error;
 use crate::conversation::Creation;
@@ -30,6 +30,14 @@ pub(crate) struct LoadedConversation {
     versions: Arc<SavedVersions>,
     /// Estimated bytes that were loaded.
     loaded_bytes: usize,
+}
+
+/// Data that a fork has in common with a loaded conversation.
+#[derive(Default)]
+struct SharedData {
+    /// The metadata of the first log entries.
+    metadata: Vec<EntryMeta>,
+    versions: Arc<SavedVersions>,
 }
 
 /// Upper bound for the loaded data of one conversation, in bytes. Above it the conversation is loaded
@@ -66,6 +74,41 @@ impl LoadedConversation {
         at: Option<Version>,
     ) -> Result<LoadedConversation, Error> {
         let reader = RowReader::new(store, id, creation.lineage.clone()).await?;
+        Self::load_from(reader, creation, counters, at, None).await
+    }
+
+    /// Loads the newest version of a fork, with the metadata of its log. `origin` is a conversation of its
+    /// lineage, with the metadata of its log: what the fork shares of it is not read again.
+    pub(crate) async fn load_fork(
+        store: Arc<dyn Store>,
+        id: ConversationId,
+        creation: &Creation,
+        counters: &Counters,
+        origin: Option<(&LoadedConversation, Ancestor)>,
+    ) -> Result<LoadedConversation, Error> {
+        let reader = RowReader::new(store, id, creation.lineage.clone()).await?;
+        let shared = match origin {
+            Some((origin, shared)) => SharedData {
+                metadata: origin.conversation.metadata(0..shared.entries)?,
+                versions: match origin.versions.len() > MAX_CACHED_VERSIONS {
+                    true => Arc::default(),
+                    false => Arc::new(origin.versions.only_below(Version(shared.versions))),
+                },
+            },
+            None => SharedData::default(),
+        };
+        Self::load_from(reader, creation, counters, None, Some(shared)).await
+    }
+
+    /// Loads the newest version or the version `at`. With `shared` data, the metadata of the log is loaded too.
+    async fn load_from(
+        reader: RowReader,
+        creation: &Creation,
+        counters: &Counters,
+        at: Option<Version>,
+        shared: Option<SharedData>,
+    ) -> Result<LoadedConversation, Error> {
+        let id = reader.id;
         let newest = reader.unpacked.last().ok_or_else(|| damaged(id, "it has no version"))?;
         let version = match at {
             Some(version) => version,
@@ -77,7 +120,10 @@ impl LoadedConversation {
         let settings: SavedSettings = serde_json::from_str(&creation.settings)
             .map_err(|_| damaged(id, "its settings cannot be read"))?;
         let counter = counters.named(&settings.counter)?;
-        let mut versions = Arc::<SavedVersions>::default();
+        let (mut metadata, mut versions) = match shared {
+            Some(shared) => (Some(shared.metadata), shared.versions),
+            None => (None, Arc::default()),
+        };
         let expected = at.is_none().then_some(newest.head.entries);
         let state = state_of(&reader, &mut versions, version).await?;
         let entries = state.log_len();
@@ -85,8 +131,12 @@ impl LoadedConversation {
             return Err(damaged(id, "its newest record and row differ in log length"));
         }
         let shown = state.entries();
-        let conversation = if shown.len() >= entries as usize / 2 {
-            let measures = reader.measures(0..entries).await?;
+        if shown.len() >= entries as usize / 2 {
+            metadata.get_or_insert_default();
+        }
+        let conversation = if let Some(mut measures) = metadata {
+            let rest = measures.len() as u32..entries;
+            measures.extend(reader.measures(rest).await?);
             PartialConversation::open_with_log(&settings, counter, &state, measures)?
         } else {
             let measures = measures_of(&reader, &shown).await?;

@@ -9,7 +9,7 @@ use crate::Error;
 ///
 /// A name must not be `@`, which means the conversation that was used last; it must not have the form of
 /// an id, because conversations are also found by their id; and it must not start with a control
-/// character. In addition, the store refuses empty names, names longer than 512 bytes and U+0000.
+/// character. It must be a name that every store can hold: not empty, at most 512 bytes, without U+0000.
 ///
 /// ```
 /// assert!(recto::check_name("support").is_ok());
@@ -23,7 +23,7 @@ pub fn check_name(name: &str) -> Result<(), Error> {
     } else if name.starts_with(char::is_control) {
         "start with a control character"
     } else {
-        return Ok(());
+        return Ok(recto_store::check_name(name)?);
     };
     Err(StoreError::InvalidText { what: "name", reason: format!("{reason}; choose another name") }
         .into())
@@ -40,6 +40,9 @@ mod tests {
         for name in ["@", id, &upper, "\u{1}removed x", "\nx", "\u{9b}x", "\u{7f}"] {
             let error = check_name(name).unwrap_err();
             assert_eq!(error.code(), "invalid_operation", "{name:?}");
+        }
+        for name in ["", "a\0b", &"x".repeat(513)] {
+            assert_eq!(check_name(name).unwrap_err().code(), "invalid_operation", "{name:?}");
         }
         for name in ["a", "@a", "a@", "中文", " x", "a\u{1b}[2J", &id[1..], "session 1"] {
             assert!(check_name(name).is_ok(), "{name:?}");

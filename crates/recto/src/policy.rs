@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::row_reader::damaged;
 use crate::{Conversation, Error};
 
-/// The token limit and the compression that the agent loop enforces before each model call.
+/// The token limit and the compression that the agent loop enforces before each model call. Fields may be
+/// added: construct it with `..Policy::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
@@ -20,6 +21,7 @@ pub struct Policy {
 /// When and how a view is shortened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Compression {
     /// Whether compression is on.
     pub enabled: bool,
@@ -29,6 +31,13 @@ pub struct Compression {
     pub target_tokens: u64,
     /// The name of the strategy. Not empty.
     pub strategy: String,
+}
+
+impl Compression {
+    /// A compression that is on.
+    pub fn new(threshold: u64, target_tokens: u64, strategy: impl Into<String>) -> Compression {
+        Compression { enabled: true, threshold, target_tokens, strategy: strategy.into() }
+    }
 }
 
 impl Policy {

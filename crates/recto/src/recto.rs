@@ -187,6 +187,12 @@ impl Recto {
         messages: &[Message],
     ) -> Result<Conversation, Error> {
         check_name(name)?;
+        let most = recto_core::MAX_MESSAGE_TOKENS;
+        if settings.media_tokens > most {
+            let reason = format!("mediaTokens is at most {most}, the most that a message counts");
+            let field = Some("mediaTokens".to_owned());
+            return Err(recto_core::Error::InvalidOperation { reason, field }.into());
+        }
         let now = self.shared.clock.now();
         let conversation = engine::Conversation::with_messages(settings, messages, now)?;
         let conversation = PartialConversation::from(conversation);
@@ -299,7 +305,6 @@ impl Recto {
     pub async fn clean(&self) -> Result<(), Error> {
         let span = tracing::info_span!("clean");
         let clean = async {
-            self.shared.store.rebuild_indexes().await?;
             self.repair_search_index().await?;
             Ok(self.shared.store.clean().await?)
         };

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use recto_core::Version;
-use recto_store::{ConversationId, ConversationRow, Lineage, Removal, Rewrite, RewriteOf, Store};
+use recto_store::{ConversationId, ConversationRow, Lineage, Rewrite, RewriteOf, Store};
 use tracing::Instrument;
 
 use crate::prune::{shown, without_hidden};
@@ -44,7 +44,7 @@ impl Recto {
             let span = tracing::info_span!("remove", conversation = %id);
             let rewrites = self.rewrites(row).instrument(span).await.map_err(advise_forks)?;
             let overwrites = rewrites.iter().any(|rewrite| !rewrite.rewrite.forget.is_empty());
-            match store.remove_with(&self.tenant, name, Removal { at: None, rewrites }).await {
+            match store.remove_with(&self.tenant, name, rewrites).await {
                 // Another process has committed, packed, erased or forked.
                 Err(error) if error.is_conflict() => {}
                 removed => {

@@ -257,29 +257,23 @@ impl RowReader {
         of_page: impl Fn(&Page) -> Result<Vec<T>, Unreadable>,
         of_entry: impl Fn(&Entry<Body>) -> Result<T, Unreadable>,
     ) -> Result<Vec<T>, Error> {
-        let mut all = Vec::new();
+        let mut parts = Vec::new();
         for (id, range) in self.parts(range) {
-            let unreadable = |error: Unreadable| damaged(id, error);
             let mut places = RowLocations::of(range);
-            let mut damage = None;
             if id == self.id {
-                places.put_commits(&self.unpacked, &of_entry).map_err(unreadable)?;
+                places
+                    .put_commits(&self.unpacked, &of_entry)
+                    .map_err(|error| damaged(id, error))?;
             }
-            // Pages first, because they have most entries; then commits; then pages again, for entries
-            // that were packed between the two reads.
-            for attempt in 0..3 {
-                let Some(gap) = places.gap() else { break };
-                if attempt == 1 {
-                    let commits = self.commits_of(id, None).await?;
-                    places.put_commits(&commits, &of_entry).map_err(unreadable)?;
-                    damage = commits.iter().find_map(|commit| commit.damage.clone());
-                    continue;
-                }
-                for page in self.store.pages(id, PageKind::Entries, gap, bodies).await? {
-                    let found = of_page(&page).map_err(unreadable)?;
-                    (page.first..).zip(found).for_each(|(number, found)| places.put(number, found));
-                }
-            }
+            parts.push(Part { id, places, damage: None });
+        }
+        // Pages first, because they have most entries; then commits; then pages again, for entries that
+        // were packed between the two reads. Each read is of all conversations that lack entries.
+        self.put_pages(&mut parts, bodies, &of_page).await?;
+        self.put_commits(&mut parts, &of_entry).await?;
+        self.put_pages(&mut parts, bodies, &of_page).await?;
+        let mut all = Vec::new();
+        for Part { id, places, damage } in parts {
             if let Some(gap) = places.gap() {
                 if let Some(damage) = damage {
                     return Err(damage.into());
@@ -292,6 +286,50 @@ impl RowReader {
             Ok([all]) => all,
             Err(parts) => parts.into_iter().flatten().collect(),
         })
+    }
+
+    /// Adds what is in pages to the parts that lack entries.
+    async fn put_pages<T>(
+        &self,
+        parts: &mut [Part<T>],
+        bodies: bool,
+        of_page: impl Fn(&Page) -> Result<Vec<T>, Unreadable>,
+    ) -> Result<(), Error> {
+        let gaps: Vec<_> = parts.iter().filter_map(Part::gap).collect();
+        if gaps.is_empty() {
+            return Ok(());
+        }
+        let found = self.store.pages_of(gaps, PageKind::Entries, bodies).await?;
+        let incomplete = parts.iter_mut().filter(|part| part.gap().is_some());
+        for (part, pages) in incomplete.zip(found) {
+            for page in pages {
+                let found = of_page(&page).map_err(|error| damaged(part.id, error))?;
+                let numbered = (page.first..).zip(found);
+                numbered.for_each(|(number, found)| part.places.put(number, found));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what is in unpacked commits to the parts that lack entries.
+    async fn put_commits<T>(
+        &self,
+        parts: &mut [Part<T>],
+        of_entry: impl Fn(&Entry<Body>) -> Result<T, Unreadable>,
+    ) -> Result<(), Error> {
+        let ids: Vec<_> = parts.iter().filter_map(Part::gap).map(|(id, _)| id).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let found = self.store.unpacked_of(ids).await?;
+        let incomplete = parts.iter_mut().filter(|part| part.gap().is_some());
+        for (part, unpacked) in incomplete.zip(found) {
+            let commits = open_commits(part.id, unpacked.commits);
+            let put = part.places.put_commits(&commits, &of_entry);
+            put.map_err(|error| damaged(part.id, error))?;
+            part.damage = commits.iter().find_map(|commit| commit.damage.clone());
+        }
+        Ok(())
     }
 
     /// Splits a range of entries by the conversation that holds them.
@@ -319,6 +357,21 @@ impl RowReader {
 pub(crate) struct Record {
     pub(crate) json: String,
     pub(crate) link: Link,
+}
+
+/// The entries of a range that are in the rows of one conversation.
+struct Part<T> {
+    id: ConversationId,
+    places: RowLocations<T>,
+    /// The damage of one of its commits, which may contain a missing entry.
+    damage: Option<recto_store::Error>,
+}
+
+impl<T> Part<T> {
+    /// The conversation, and the range of the missing entries.
+    fn gap(&self) -> Option<(ConversationId, Range<u32>)> {
+        Some((self.id, self.places.gap()?))
+    }
 }
 
 /// The values found so far for a range of entries.

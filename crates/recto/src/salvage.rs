@@ -35,11 +35,14 @@ pub struct SalvageReport {
 /// Number of messages in one request.
 const MESSAGES_PER_REQUEST: usize = 1_000;
 
+/// Number of consecutive unreadable log entries after which no more pages are searched, if the length of the
+/// log is not known.
+const MAX_UNREADABLE: u32 = 10_000;
+
 impl Recto {
     /// Copies everything that can be read of a damaged conversation into a new conversation: its
-    /// messages byte for byte and in order, and the view of the newest version that can be read. The new
-    /// conversation has no versions of the damaged one, no marks and no tools. The damaged one stays as
-    /// it is.
+    /// messages byte for byte and in order, and the view of the newest version that can be read. The versions,
+    /// marks and tools of the damaged one are not copied. It stays as it is.
     pub async fn salvage(&self, name: &str, to: &str) -> Result<SalvageReport, Error> {
         let span = tracing::info_span!("salvage");
         self.salvage_to(name, to).instrument(span).await
@@ -72,9 +75,13 @@ impl Recto {
         }
         let (view, missing_versions) = newest_view(reader, source.newest).await;
         let conversation = match self.create(to, source.settings.clone()).await {
-            // An index that cannot be read takes no new conversation either.
+            // A damaged index also prevents creating a conversation.
             Err(error) if is_damage(&error) => {
-                self.shared.store.rebuild_indexes().await?;
+                match self.shared.store.rebuild_indexes().await {
+                    // The indexes are built; other damage keeps the file from being written again.
+                    Err(recto_store::Error::CopiesLeft { .. }) => {}
+                    rebuilt => rebuilt?,
+                }
                 faults.push(format!("an index was built again: {error}"));
                 self.create(to, source.settings).await?
             }
@@ -123,7 +130,7 @@ impl Recto {
         let settings = match serde_json::from_str::<SavedSettings>(&settings) {
             Ok(saved) => Settings {
                 counter: self.shared.counters.named(&saved.counter)?,
-                media_tokens: saved.media_tokens,
+                media_tokens: saved.media_tokens.min(recto_core::MAX_MESSAGE_TOKENS),
                 heading: saved.heading,
                 ..Settings::counting_with(recto_core::Approx)
             },
@@ -132,7 +139,6 @@ impl Recto {
                 Settings::counting_with(recto_core::Approx)
             }
         };
-        let parts = parts_of(found.id, &lineage);
         let unpacked = UnpackedCommits::default();
         let store = self.shared.store.clone();
         let mut reader = RowReader { store, id: found.id, lineage, unpacked, rewrites: 0 };
@@ -141,6 +147,9 @@ impl Recto {
             Err(error) => faults.push(error.to_string()),
         }
         let newest = reader.unpacked.last().map(|commit| Version(commit.head.version));
+        let ends = reader.unpacked.iter().map(|commit| commit.head.entries);
+        let entries = ends.fold(entries, u32::max);
+        let parts = parts_of(found.id, &reader.lineage, entries);
         Ok(Source { reader, settings, parts, entries, newest, faults })
     }
 }
@@ -157,14 +166,21 @@ struct Source {
     faults: Vec<String>,
 }
 
-fn parts_of(id: ConversationId, lineage: &[Ancestor]) -> Vec<(ConversationId, Range<u32>)> {
+/// The conversations whose rows hold a log of this length (0: the length is not known), with the entries of
+/// each.
+fn parts_of(
+    id: ConversationId,
+    lineage: &[Ancestor],
+    entries: u32,
+) -> Vec<(ConversationId, Range<u32>)> {
     let mut start = 0;
     let mut parts = Vec::new();
     for ancestor in lineage {
         parts.push((ancestor.id, start..ancestor.entries.max(start)));
         start = ancestor.entries.max(start);
     }
-    parts.push((id, start..u32::MAX));
+    let end = if entries > start { entries } else { u32::MAX };
+    parts.push((id, start..end));
     parts
 }
 
@@ -179,9 +195,11 @@ async fn read_entries(
 ) {
     // Ranges that may contain pages. A range that cannot be read is divided, until it is one entry.
     let mut rest = vec![range.clone()];
+    let mut unreadable = 0;
     while let Some(part) = rest.pop() {
         match reader.store.pages(owner, PageKind::Entries, part.clone(), true).await {
             Ok(pages) => {
+                unreadable = 0;
                 for page in pages {
                     match page.entries() {
                         Ok(found) => entries.extend(
@@ -199,10 +217,15 @@ async fn read_entries(
                 if !faults.contains(&fault) {
                     faults.push(fault);
                 }
+                // Every read behind the last page fails if that page is damaged.
+                unreadable += 1;
+                if range.end == u32::MAX && unreadable > MAX_UNREADABLE {
+                    break;
+                }
             }
             Err(_) => {
                 let middle = part.start + (part.end - part.start) / 2;
-                rest.extend([part.start..middle, middle..part.end]);
+                rest.extend([middle..part.end, part.start..middle]);
             }
         }
     }

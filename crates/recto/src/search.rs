@@ -1,7 +1,8 @@
 //! Search for words in the messages of all conversations.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use recto_core::{LogIndex, Message, Query, Scope};
@@ -27,7 +28,8 @@ impl Recto {
     ///
     /// A word is a run of letters and digits, compared without case and as a whole: "gate" does not
     /// find "gateway". A message that forks share is found once, in the conversation that it was added
-    /// to.
+    /// to. The messages of the newest conversation come first, and of each conversation the newest
+    /// message.
     pub async fn search(&self, text: &str, limit: usize) -> Result<Vec<FoundMessage>, Error> {
         if !self.shared.is_searched {
             return Err(recto_store::Error::NoSearch.into());
@@ -39,7 +41,7 @@ impl Recto {
         let mut known = KnownRows::default();
         let mut requested = limit;
         loop {
-            let hits = self.shared.store.search(&self.tenant, &words, None, requested).await?;
+            let hits = self.shared.store.search(&self.tenant, &words, requested).await?;
             let is_all = hits.len() < requested;
             let mut shown = Vec::new();
             for hit in &hits {
@@ -67,8 +69,8 @@ impl Recto {
         }
     }
 
-    /// [`search`](Self::search) in a store without an index: it reads every message. A message that
-    /// forks share is found in each of them.
+    /// [`search`](Self::search) in a store without an index: it reads every message, and finds the same in the
+    /// same order.
     pub async fn search_without_index(
         &self,
         text: &str,
@@ -79,15 +81,28 @@ impl Recto {
         if words.is_empty() {
             return Ok(found);
         }
-        for info in self.list(None, usize::MAX).await? {
+        let mut rows = self.shared.store.list(&self.tenant, None, usize::MAX).await?;
+        rows.sort_by_key(|row| Reverse(row.id));
+        let present: HashSet<ConversationId> = rows.iter().map(|row| row.id).collect();
+        let mut removed = BTreeSet::new();
+        for row in rows {
             let query = Query { scope: Scope::All, ..Query::default() };
-            for entry in self.conversation(&info.name).await?.query(&query).await? {
+            let mut entries = self.handle_of(row.clone()).query(&query).await?;
+            entries.sort_by_key(|entry| Reverse(entry.index));
+            for entry in entries {
                 if found.len() == limit {
                     return Ok(found);
                 }
-                if has_all(&entry.message, &words) {
+                // The message of an ancestor is found there or, if that was removed, in one of its forks.
+                let hit = Hit { conversation: owner(&row, entry.index.0), entry: entry.index.0 };
+                let is_elsewhere =
+                    hit.conversation != row.id && present.contains(&hit.conversation);
+                if !is_elsewhere
+                    && has_all(&entry.message, &words)
+                    && (hit.conversation == row.id || removed.insert(hit))
+                {
                     let (index, message) = (entry.index, entry.message);
-                    let conversation = info.name.clone();
+                    let conversation = row.name.clone();
                     found.push(FoundMessage { conversation, index, message });
                 }
             }

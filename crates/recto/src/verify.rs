@@ -98,7 +98,10 @@ impl Recto {
             // Another process may have written between the two reads.
             index = self.check_index().await;
         }
-        damage.extend(index.unwrap_or_else(|error| vec![error.to_string()]));
+        match index {
+            Err(error) if is_damage(&error) => damage.push(error.to_string()),
+            index => damage.extend(index?),
+        }
         Ok(damage)
     }
 
@@ -151,15 +154,36 @@ impl Recto {
 }
 
 impl Recto {
-    /// Builds the search index again from the messages, if it lacks some of their words.
+    /// Builds the search index again from the messages, if it is damaged or lacks some of their words.
     pub(crate) async fn repair_search_index(&self) -> Result<(), Error> {
-        let store = &self.shared.store;
-        if self.check_index().await.is_ok_and(|faults| faults.is_empty())
-            || !store.clear_words().await?
-        {
-            return Ok(());
+        const MAX_ATTEMPTS: u32 = 3;
+        for _ in 0..MAX_ATTEMPTS {
+            if self.is_search_index_sound().await? || !self.shared.store.clear_words().await? {
+                return Ok(());
+            }
+            tracing::warn!("the search index is damaged; it is built again");
+            self.fill_search_index().await?;
+            // Another process may have erased a message while its words were added.
         }
-        tracing::warn!("the search index is damaged; it is built again");
+        match self.is_search_index_sound().await? {
+            true => Ok(()),
+            false => Err(recto_store::Error::Failed {
+                doing: "building the search index again",
+                reason: "other processes write to it; repeat it".to_owned(),
+                source: None,
+            }
+            .into()),
+        }
+    }
+
+    async fn is_search_index_sound(&self) -> Result<bool, Error> {
+        Ok(self.shared.store.check_words().await?.is_empty()
+            && self.check_index().await.is_ok_and(|faults| faults.is_empty()))
+    }
+
+    /// Adds the words of all messages to the search index.
+    async fn fill_search_index(&self) -> Result<(), Error> {
+        let store = &self.shared.store;
         for found in store.survey().await? {
             // Messages in damaged rows are not found.
             let Ok(row) = found.row else { continue };
@@ -323,10 +347,9 @@ impl Verification {
     }
 }
 
-/// Whether an error says that rows are damaged. An error of SQLite also counts, because SQLite reports its
-/// damaged structures that way.
+/// Whether an error says that rows, or the structures of the database, are damaged.
 pub(crate) fn is_damage(error: &Error) -> bool {
-    error.is_damage() || matches!(error, Error::Store(recto_store::Error::Failed { .. }))
+    error.reports_damage()
 }
 
 /// What was verified of a conversation: its versions from 0 on, read from its rows and those of its ancestors.

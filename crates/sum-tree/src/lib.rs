@@ -19,6 +19,19 @@
 //! the tail and copies nothing. If another clone has already claimed the slot, the tail (less than one
 //! leaf) is copied.
 //!
+//! ```text
+//!                  ┌───────────┬───────────┐
+//!    body ───►     │ Σ  ●      │ Σ  ●      │           tail: the newest items, in slots
+//!                  └────┼──────┴────┼──────┘                 ┌──┬──┬──┬──┬──┬──┐
+//!               ┌───────┴┐      ┌───┴────┐                   │ x│ y│ z│  │  │  │  shared by clones;
+//!               │Σ ● Σ ● │      │Σ ● Σ ● │                   └──┴──┴──┴──┴──┴──┘  each has its own length
+//!               └──┼───┼─┘      └──┼───┼─┘
+//!                [items] …
+//! ```
+//!
+//! A comparison of two trees skips the nodes that they share, so its cost is proportional to the
+//! difference.
+//!
 //! ```
 //! use sum_tree::{Count, Dimension, Item, SumTree, Summary};
 //!

@@ -2,14 +2,18 @@
 //! compared with the same at half the size: twice as much may take about twice as long.
 //!
 //! Times are processor time of the whole process where the system tells it: other work of the machine makes
-//! other times longer, and not in proportion.
+//! other times longer, and not in proportion. Each figure of a stored conversation is measured in a process that
+//! has done nothing else, like a command: what a process has in memory from making the file must not change it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use recto::{
     Approx, BatchIndex, BatchStart, Keep, Message, Query, Recto, Rollback, Scope, Settings,
 };
+
+use tempfile::TempDir;
 
 use crate::bench::{Bench, Search, bytes_on_disk, note};
 use crate::table::{Bar, Row, Table, Unit};
@@ -74,41 +78,75 @@ fn edits(bench: &Bench, table: &mut Table) {
     let figures = sizes.map(|size| {
         let path = edited(bench, size);
         note(&format!("edits: {size}"));
-        let mut least = [f64::INFINITY; 3];
-        for _ in 0..bench.rounds(SAMPLES) {
-            let times = bench.runtime.block_on(async {
-                let mut times = Vec::new();
-                for part in 0..3 {
-                    let recto = Bench::open(&path, Search::Off).await;
-                    let conversation = recto.conversation(NAME).await.expect("it is there");
-                    conversation.stats().await.expect("it can be opened");
-                    let clock = Clock::start();
-                    match part {
-                        0 => {
-                            conversation.mark_map(Scope::Visible).await.expect("it can be made");
-                        }
-                        1 => {
-                            let at = recto::QueryAt::Batch(BatchIndex(0));
-                            let query = Query { at, ..Query::default() };
-                            conversation.query(&query).await.expect("it can be read");
-                        }
-                        // The preview stores nothing, so the next sample has the same path.
-                        _ => {
-                            let rollback = Rollback::ToBatch(BatchIndex(0));
-                            conversation.preview(rollback).await.expect("it exists");
-                        }
-                    }
-                    times.push(clock.elapsed().as_secs_f64());
-                }
-                times
-            });
-            for (least, time) in least.iter_mut().zip(times) {
-                *least = least.min(time);
-            }
-        }
-        (size, least.to_vec())
+        let least = least_in_children(bench.rounds(SAMPLES), EDITS, &path);
+        (size, least)
     });
     grow(table, Unit::Seconds, &names, &figures, "edits");
+}
+
+/// The first argument of a child process that measures, and prints its times.
+pub(crate) const CHILD: &str = "--measure-depth-as-child";
+
+/// What a child process measures.
+const EDITS: &str = "edits";
+const FORKS: &str = "forks";
+
+/// The shortest of the times that child processes measure.
+fn least_in_children(samples: usize, what: &str, path: &Path) -> Vec<f64> {
+    let mut least: Vec<f64> = Vec::new();
+    for _ in 0..samples {
+        let program = std::env::current_exe().expect("it is running");
+        let mut child = Command::new(program);
+        let output = child.arg(CHILD).arg(what).arg(path).output().expect("it can be started");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let times = printed.split_whitespace().map(|time| time.parse().expect("it is a time"));
+        least = match least.is_empty() {
+            true => times.collect(),
+            false => least.into_iter().zip(times).map(|(least, time)| least.min(time)).collect(),
+        };
+    }
+    least
+}
+
+/// Measures in a process that has not made the file.
+pub(crate) fn measure_as_child(arguments: &[String]) {
+    let path = Path::new(&arguments[1]);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let times = runtime.expect("threads can be started").block_on(async {
+        match arguments[0].as_str() {
+            EDITS => reach_lower_batches(path).await,
+            _ => work_on_forks(path).await,
+        }
+    });
+    times.iter().for_each(|time| println!("{time}"));
+}
+
+/// The times of a mark map, of reading batch 0 and of a rollback to it, each with nothing loaded before.
+async fn reach_lower_batches(path: &Path) -> Vec<f64> {
+    let mut times = Vec::new();
+    for part in 0..3 {
+        let recto = Bench::open(path, Search::Off).await;
+        let conversation = recto.conversation(NAME).await.expect("it is there");
+        conversation.stats().await.expect("it can be opened");
+        let clock = Clock::start();
+        match part {
+            0 => drop(conversation.mark_map(Scope::Visible).await.expect("it can be made")),
+            1 => {
+                let at = recto::QueryAt::Batch(BatchIndex(0));
+                let query = Query { at, ..Query::default() };
+                conversation.query(&query).await.expect("it can be read");
+            }
+            // The preview stores nothing, so the next sample has the same path.
+            _ => {
+                let rollback = Rollback::ToBatch(BatchIndex(0));
+                conversation.preview(rollback).await.expect("it exists");
+            }
+        }
+        times.push(clock.elapsed().as_secs_f64());
+    }
+    times
 }
 
 /// A file with a conversation of 100 messages and this many edits, each of which opens a batch.
@@ -138,15 +176,7 @@ fn forks(bench: &Bench, table: &mut Table) {
         let path = bench.path(&format!("forks-{depth}.db"));
         bench.runtime.block_on(nest(&path, depth));
         sizes.push((depth, vec![bytes_on_disk(&path) as f64]));
-        let mut least = [f64::INFINITY; 4];
-        for sample in 0..bench.rounds(3) {
-            let restored = bench.path(&format!("restored-{depth}-{sample}.db"));
-            let found = bench.runtime.block_on(work(&path, &restored, depth));
-            for (least, time) in least.iter_mut().zip(found) {
-                *least = least.min(time);
-            }
-        }
-        times.push((depth, least.to_vec()));
+        times.push((depth, least_in_children(bench.rounds(3), FORKS, &path)));
     }
     grow(table, Unit::Bytes, &["size of the file"], &sizes, "forks");
     let names = ["opening the deepest", "prune of the first", "verify", "restore"];
@@ -166,8 +196,10 @@ async fn nest(path: &Path, depth: usize) {
 }
 
 /// The times of opening the deepest fork, pruning the first conversation, verifying the store and restoring it.
-async fn work(path: &Path, restored: &Path, depth: usize) -> [f64; 4] {
+async fn work_on_forks(path: &Path) -> Vec<f64> {
     let open = async || Bench::open(path, Search::Off).await;
+    let recto = open().await;
+    let depth = recto.list(None, usize::MAX).await.expect("they can be listed").len() - 1;
     let recto = open().await;
     let clock = Clock::start();
     let deepest = recto.conversation(&format!("fork {depth}")).await.expect("it is there");
@@ -183,11 +215,13 @@ async fn work(path: &Path, restored: &Path, depth: usize) -> [f64; 4] {
     verify(&recto).await;
     let verifying = clock.elapsed();
     drop(recto);
-    let other = Bench::open(restored, Search::Off).await;
+    let folder = path.parent().expect("it is in a folder");
+    let restored = TempDir::new_in(folder).expect("the folder is ours");
+    let other = Bench::open(&restored.path().join("restored.db"), Search::Off).await;
     let clock = Clock::start();
     other.restore(path).await.expect("it is sound");
     let restoring = clock.elapsed();
-    [opening, pruning, verifying, restoring].map(|time| time.as_secs_f64())
+    [opening, pruning, verifying, restoring].map(|time| time.as_secs_f64()).to_vec()
 }
 
 async fn verify(recto: &Recto) {

@@ -37,6 +37,12 @@ fn main() {
     if arguments.first().is_some_and(|argument| argument == million::CHILD) {
         return million::work_as_child(&arguments[1..]);
     }
+    if arguments.first().is_some_and(|argument| argument == imports::CHILD) {
+        return imports::import_as_child(&arguments[1..]);
+    }
+    if arguments.first().is_some_and(|argument| argument == depth::CHILD) {
+        return depth::measure_as_child(&arguments[1..]);
+    }
     let messages = take_messages(&mut arguments);
     let (options, words): (Vec<String>, Vec<String>) =
         arguments.into_iter().partition(|argument| argument.starts_with("--"));

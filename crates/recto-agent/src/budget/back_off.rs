@@ -33,8 +33,11 @@ impl BackOff {
         let failed = failed.iter().find(|failed| failed.strategy == strategy)?;
         let (change, at) = (failed.tokens / CHANGE_DIVISOR, failed.tokens);
         (tokens.abs_diff(at) < change).then(|| {
-            let retry_at = at + change;
-            format!("not tried again before the view has {retry_at} tokens: {}", failed.reason)
+            let (above, below) = (at + change, at.saturating_sub(change));
+            format!(
+                "not tried again before the view has {above} or more, or {below} or fewer tokens: {}",
+                failed.reason
+            )
         })
     }
 
@@ -58,7 +61,8 @@ mod tests {
         let summarise = Strategy::Summarise;
         assert_eq!(back_off.skip_reason(summarise, 800), None);
         back_off.failed(summarise, 800, "no reply");
-        assert!(back_off.skip_reason(summarise, 899).unwrap().ends_with("900 tokens: no reply"));
+        let reason = back_off.skip_reason(summarise, 899).unwrap();
+        assert!(reason.ends_with("900 or more, or 700 or fewer tokens: no reply"), "{reason}");
         assert_eq!(back_off.skip_reason(summarise, 900), None);
         assert_eq!(back_off.skip_reason(summarise, 700), None);
         assert_eq!(back_off.skip_reason(Strategy::KeepRecent, 800), None);

@@ -39,8 +39,8 @@ pub(crate) struct ViewToSend {
     /// The newest user messages, if they precede the newest exchange: the task for which tools run.
     pub(crate) question: Range<usize>,
     pinned: HashSet<LogIndex>,
-    /// Positions of entries with thinking that an edit of earlier messages has followed.
-    pub(crate) edited_before: Vec<usize>,
+    /// Positions of entries whose thinking is invalid, because earlier messages were edited afterwards.
+    pub(crate) invalid_thinking: Vec<usize>,
 }
 
 impl ViewToSend {
@@ -153,7 +153,7 @@ impl Agent {
         let tokens = entries.iter().map(|entry| entry.tokens).sum();
         let tail = tail_of(&entries);
         let (question, pinned) = (question_of(&entries, tail), HashSet::new());
-        let edited_before = self.conversation.edited_before(version, &entries).await?;
+        let invalid_thinking = self.conversation.invalid_thinking(version, &entries).await?;
         Ok(ViewToSend {
             version,
             entries,
@@ -163,7 +163,7 @@ impl Agent {
             tail,
             question,
             pinned,
-            edited_before,
+            invalid_thinking,
         })
     }
 
@@ -456,7 +456,7 @@ impl Agent {
         let indices = || preview.outcome.view().iter().filter(|index| messages.contains_key(index));
         let is_same = |(entry, index): &(&Entry, LogIndex)| entry.index == *index;
         let unchanged = view.entries.iter().zip(indices()).take_while(is_same).count();
-        let mut edited: Vec<usize> = view.edited_before.clone();
+        let mut edited: Vec<usize> = view.invalid_thinking.clone();
         edited.retain(|&position| position < unchanged);
         edited.extend(unchanged..indices().count());
         let after = indices().filter_map(|index| messages.get(&index).copied());

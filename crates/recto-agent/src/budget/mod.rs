@@ -47,8 +47,8 @@ pub struct Budget {
     pub target: u64,
     /// The strategies, in the order in which they are tried.
     pub strategies: Vec<Strategy>,
-    /// Defers compressions that do not pay off within this number of turns, because an edit of the view
-    /// invalidates the provider's prompt cache. Above the limit nothing is deferred.
+    /// An edit of the view invalidates the provider's prompt cache. A compression that does not repay this
+    /// within this number of turns is deferred. Above the limit nothing is deferred.
     pub horizon: Option<u64>,
 }
 

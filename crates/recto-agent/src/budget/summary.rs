@@ -83,7 +83,9 @@ impl Agent {
         let fields = model.fields();
         let fields_given: Vec<(&str, &str)> =
             fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let options = RenderOptions { fields: &fields_given, ..RenderOptions::default() };
+        let api_version = model.api_version();
+        let options =
+            RenderOptions { fields: &fields_given, api_version, ..RenderOptions::default() };
         let body = render(&messages, model.target(), &options)?.body;
         let instructions = INSTRUCTIONS.to_owned();
         let prompt = SummaryPrompt { entries: entries.clone(), instructions };
@@ -104,7 +106,7 @@ impl Agent {
         let reply = match result {
             Ok(reply) => reply,
             Err(error) => {
-                self.append_note(&mut call).instrument(span).await?;
+                self.append_manifest(&mut call).instrument(span).await?;
                 return Ok(Err(format!("the model wrote no summary: {error}")));
             }
         };
@@ -146,7 +148,7 @@ impl Agent {
     /// Records the call of a summary that was not used.
     pub(super) async fn record_unused(&self, call: &mut Call, reason: &str) -> Result<(), Error> {
         call.failure = Some(format!("the summary was not used: {reason}"));
-        self.append_note(call).await
+        self.append_manifest(call).await
     }
 
     /// The request of a summary of the expected length, to estimate whether it pays off.

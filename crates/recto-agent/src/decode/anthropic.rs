@@ -105,7 +105,11 @@ struct Counts {
 }
 
 impl Decoder for Messages {
-    fn event(&mut self, data: &str, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
+    fn read_event(
+        &mut self,
+        data: &str,
+        on_delta: &mut dyn FnMut(Delta<'_>),
+    ) -> Result<(), Failure> {
         let event: Event<'_> = read(data)?;
         match event.kind.as_str() {
             "message_start" => {
@@ -147,7 +151,7 @@ impl Decoder for Messages {
         Ok(())
     }
 
-    fn whole(&mut self, body: &str) -> Result<(), Failure> {
+    fn read_body(&mut self, body: &str) -> Result<(), Failure> {
         let message: Message<'_> = read(body)?;
         if let Some(error) = message.error {
             return Err(error.into_failure());
@@ -165,16 +169,16 @@ impl Decoder for Messages {
         Ok(())
     }
 
-    fn is_done(&self) -> bool {
+    fn is_reply_complete(&self) -> bool {
         self.is_done || self.stop.is_some()
     }
 
-    fn is_over(&self) -> bool {
+    fn is_stream_over(&self) -> bool {
         self.is_done
     }
 
     fn finish(self: Box<Self>) -> Reply {
-        let is_done = self.is_done();
+        let is_done = self.is_reply_complete();
         let finish = match self.stop.as_deref() {
             _ if !is_done => Finish::Cut,
             Some("end_turn" | "stop_sequence") | None => Finish::Stop,

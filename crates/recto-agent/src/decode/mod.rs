@@ -19,16 +19,20 @@ use crate::{Delta, Failure, Reply, ReplyPart};
 /// Decodes one reply.
 pub(crate) trait Decoder: Send {
     /// Decodes the next event of a stream.
-    fn event(&mut self, data: &str, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure>;
+    fn read_event(
+        &mut self,
+        data: &str,
+        on_delta: &mut dyn FnMut(Delta<'_>),
+    ) -> Result<(), Failure>;
 
     /// Decodes a whole response body.
-    fn whole(&mut self, body: &str) -> Result<(), Failure>;
+    fn read_body(&mut self, body: &str) -> Result<(), Failure>;
 
     /// Whether the reply is complete. Its usage may still follow.
-    fn is_done(&self) -> bool;
+    fn is_reply_complete(&self) -> bool;
 
     /// Whether the stream is complete.
-    fn is_over(&self) -> bool;
+    fn is_stream_over(&self) -> bool;
 
     /// The reply, or the part that was received.
     fn finish(self: Box<Self>) -> Reply;

@@ -5,6 +5,7 @@
 //! `[DONE]`.
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{Decoder, OpenCall, ProviderError, read};
 use crate::{Delta, Failure, Finish, Reply, ReplyPart, Usage};
@@ -13,6 +14,7 @@ use crate::{Delta, Failure, Finish, Reply, ReplyPart, Usage};
 pub(super) struct Chat {
     text: String,
     thinking: String,
+    reasoning_details: Vec<Value>,
     refusal: String,
     calls: Vec<(Option<u64>, OpenCall)>,
     finish: Option<Finish>,
@@ -44,8 +46,11 @@ struct Choice {
 struct MessageDelta {
     content: Option<String>,
     refusal: Option<String>,
-    #[serde(alias = "reasoning")]
     reasoning_content: Option<String>,
+    /// The same under the name that OpenRouter and vLLM use. Some servers send both.
+    reasoning: Option<String>,
+    /// OpenRouter's signed or encrypted reasoning.
+    reasoning_details: Option<Vec<Value>>,
     tool_calls: Option<Vec<CallDelta>>,
 }
 
@@ -83,7 +88,11 @@ pub(super) struct OutputDetails {
 }
 
 impl Decoder for Chat {
-    fn event(&mut self, data: &str, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
+    fn read_event(
+        &mut self,
+        data: &str,
+        on_delta: &mut dyn FnMut(Delta<'_>),
+    ) -> Result<(), Failure> {
         if data.trim() == "[DONE]" {
             // Some servers send no finish reason.
             self.is_done = true;
@@ -92,7 +101,7 @@ impl Decoder for Chat {
         self.take(read(data)?, on_delta)
     }
 
-    fn whole(&mut self, body: &str) -> Result<(), Failure> {
+    fn read_body(&mut self, body: &str) -> Result<(), Failure> {
         let chunk: Chunk = read(body)?;
         if chunk.error.is_none() && chunk.choices.is_empty() {
             return Err(Failure::Malformed("the response has no choices".into()));
@@ -101,20 +110,26 @@ impl Decoder for Chat {
         self.take(chunk, &mut |_| {})
     }
 
-    fn is_done(&self) -> bool {
+    fn is_reply_complete(&self) -> bool {
         self.is_done || self.finish.is_some()
     }
 
-    fn is_over(&self) -> bool {
+    fn is_stream_over(&self) -> bool {
         self.is_done
     }
 
     fn finish(self: Box<Self>) -> Reply {
-        let is_done = self.is_done();
-        let Chat { text, thinking, refusal, calls, finish, usage, model, id, .. } = *self;
+        let is_done = self.is_reply_complete();
+        let Chat { text, thinking, reasoning_details, refusal, calls, .. } = *self;
+        let Chat { finish, usage, model, id, .. } = *self;
         let mut reply = Reply { usage, model, id, ..Reply::default() };
         if !thinking.is_empty() {
             reply.parts.push(ReplyPart::Thinking { text: thinking, signature: None });
+        }
+        // The signature comes last, so an interrupted reply may have none.
+        if is_done && !reasoning_details.is_empty() {
+            let part = json!({"type": "reasoning_details", "reasoning_details": reasoning_details});
+            reply.parts.push(ReplyPart::Opaque(part.to_string()));
         }
         if !text.is_empty() {
             reply.parts.push(ReplyPart::text(text));
@@ -180,7 +195,12 @@ impl Chat {
     }
 
     fn take_delta(&mut self, delta: MessageDelta, on_delta: &mut dyn FnMut(Delta<'_>)) {
-        if let Some(text) = delta.reasoning_content.filter(|text| !text.is_empty()) {
+        let given = |text: &String| !text.is_empty();
+        let thinking = delta.reasoning_content.filter(given).or(delta.reasoning.filter(given));
+        for detail in delta.reasoning_details.into_iter().flatten() {
+            self.take_detail(detail);
+        }
+        if let Some(text) = thinking {
             on_delta(Delta::Thinking(&text));
             self.thinking.push_str(&text);
         }
@@ -193,6 +213,26 @@ impl Chat {
         }
         for call in delta.tool_calls.into_iter().flatten() {
             self.take_call(call, on_delta);
+        }
+    }
+
+    /// Adds an item of `reasoning_details`. A text is streamed in pieces with the same index; the last piece
+    /// has the signature.
+    fn take_detail(&mut self, piece: Value) {
+        let is_piece_of = |open: &&mut Value| {
+            open["type"] == "reasoning.text"
+                && ["type", "index", "id"].iter().all(|key| open[*key] == piece[*key])
+        };
+        let Some(open) = self.reasoning_details.last_mut().filter(is_piece_of) else {
+            return self.reasoning_details.push(piece);
+        };
+        let Value::Object(fields) = piece else { return };
+        for (key, value) in fields {
+            match (&mut open[&key], value) {
+                (Value::String(text), Value::String(more)) if key == "text" => text.push_str(&more),
+                (known @ Value::Null, value) => *known = value,
+                _ => {}
+            }
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) struct Responses {
 struct Item {
     index: u64,
     /// The complete item, as JSON.
-    whole: Option<String>,
+    complete_json: Option<String>,
     /// The text received so far.
     text: String,
     /// The tool call received so far.
@@ -98,7 +98,11 @@ struct Content {
 }
 
 impl Decoder for Responses {
-    fn event(&mut self, data: &str, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
+    fn read_event(
+        &mut self,
+        data: &str,
+        on_delta: &mut dyn FnMut(Delta<'_>),
+    ) -> Result<(), Failure> {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -120,7 +124,7 @@ impl Decoder for Responses {
                     name: output.name.unwrap_or_default(),
                     input: output.arguments.unwrap_or_default(),
                 };
-                self.items.push(Item { index, whole: None, text: String::new(), call });
+                self.items.push(Item { index, complete_json: None, text: String::new(), call });
             }
             "response.output_text.delta" => {
                 let text = event.delta.unwrap_or_default();
@@ -137,7 +141,7 @@ impl Decoder for Responses {
             "response.output_item.done" => {
                 let Some(item) = event.item else { return Err(missing("item")) };
                 let whole = item.get().to_owned();
-                self.item(index).whole = Some(whole);
+                self.item(index).complete_json = Some(whole);
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
                 self.end(event.response.ok_or_else(|| missing("response"))?)?;
@@ -155,7 +159,7 @@ impl Decoder for Responses {
         Ok(())
     }
 
-    fn whole(&mut self, body: &str) -> Result<(), Failure> {
+    fn read_body(&mut self, body: &str) -> Result<(), Failure> {
         let response: Response<'_> = read(body)?;
         if response.error.is_none() && response.output.is_none() {
             return Err(Failure::Malformed("the response has no output".into()));
@@ -163,11 +167,11 @@ impl Decoder for Responses {
         self.end(response)
     }
 
-    fn is_done(&self) -> bool {
+    fn is_reply_complete(&self) -> bool {
         self.finish.is_some()
     }
 
-    fn is_over(&self) -> bool {
+    fn is_stream_over(&self) -> bool {
         self.finish.is_some()
     }
 
@@ -194,7 +198,7 @@ impl Responses {
     fn item(&mut self, index: u64) -> &mut Item {
         let at = self.items.iter().position(|item| item.index == index).unwrap_or_else(|| {
             let (text, call) = (String::new(), OpenCall::default());
-            self.items.push(Item { index, whole: None, text, call });
+            self.items.push(Item { index, complete_json: None, text, call });
             self.items.len() - 1
         });
         &mut self.items[at]
@@ -218,7 +222,7 @@ impl Responses {
             });
         }
         for (index, item) in response.output.into_iter().flatten().enumerate() {
-            self.item(index as u64).whole = Some(item.get().to_owned());
+            self.item(index as u64).complete_json = Some(item.get().to_owned());
         }
         let reason = response.incomplete_details.and_then(|details| details.reason);
         self.finish = Some(match (response.status.as_deref(), reason.as_deref()) {
@@ -235,7 +239,7 @@ impl Responses {
 impl Item {
     /// Adds the parts of the item to a reply. `nth` is the position of the item.
     fn add_to(self, reply: &mut Reply, nth: usize) {
-        let Some(json) = self.whole else {
+        let Some(json) = self.complete_json else {
             if !self.text.is_empty() {
                 reply.parts.push(ReplyPart::text(self.text));
             } else if !self.call.name.is_empty() {

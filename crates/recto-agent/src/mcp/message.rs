@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::reply::quoted;
 use crate::secrets::Secrets;
 
-/// The protocol version without a handshake.
+/// The protocol version that needs no handshake.
 pub(super) const STATELESS_VERSION: &str = "2026-07-28";
 /// The protocol version that the handshake requests. The server may choose an older one.
 pub(super) const HANDSHAKE_VERSION: &str = "2025-11-25";

@@ -9,6 +9,7 @@ use recto_agent::{
     Agent, BoxFuture, CancelToken, CommandTool, RunTool, Stop, Strategy, Target, ToolInput,
     ToolOutput,
 };
+use serde_json::json;
 use testserver::ModelServer;
 
 use crate::streams::ScriptedReply;
@@ -167,6 +168,79 @@ async fn items_after_reasoning_are_sent_back_unchanged() {
     let ids: Vec<_> = items.iter().filter_map(|item| item["id"].as_str()).collect();
     assert_eq!(ids, ["rs_1", "msg_1", "fc_c1"]);
     check(target, &received[1].body);
+}
+
+/// OpenRouter streams signed thinking in pieces and requires it unchanged with the results.
+#[tokio::test]
+async fn reasoning_details_of_a_router_are_sent_back_with_the_results() {
+    let chunk = |delta: serde_json::Value, finish: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        format!("data: {}\n\n", json!({"id": "gen-1", "model": "m", "choices": [choice]}))
+    };
+    let detail = |fields: serde_json::Value| {
+        let mut detail = json!({"type": "reasoning.text", "index": 0, "format": "anthropic-v1"});
+        detail.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        detail
+    };
+    let encrypted = json!({"type": "reasoning.encrypted", "data": "ZW5j", "index": 1});
+    let function = json!({"name": "load", "arguments": "{\"host\":\"web-1\"}"});
+    let call = json!({"index": 0, "id": "c1", "type": "function", "function": function});
+    let events = [
+        // Both names of the text, as some servers send them.
+        chunk(
+            json!({"reasoning": "Two ", "reasoning_content": "Two ",
+            "reasoning_details": [detail(json!({"text": "Two "}))]}),
+            None,
+        ),
+        chunk(
+            json!({"reasoning": "hosts.", "reasoning_details": [detail(json!({"text": "hosts."}))]}),
+            None,
+        ),
+        chunk(json!({"reasoning_details": [detail(json!({"signature": "c2ln"}))]}), None),
+        chunk(json!({"reasoning_details": [encrypted]}), None),
+        chunk(json!({"tool_calls": [call]}), None),
+        chunk(json!({}), Some("tool_calls")),
+    ];
+    let target = Target::OpenAiChat;
+    let stream = testserver::Reply::stream(events.concat() + "data: [DONE]\n\n");
+    let server = ModelServer::playing([stream, ScriptedReply::text("Idle.").streamed(target)]);
+    let agent = agent(target, &server).await.tool(Load);
+    agent.send(Message::user("How busy is web-1?")).await.unwrap();
+    let received = server.received();
+    let request: serde_json::Value = serde_json::from_slice(&received[1].body).unwrap();
+    let reply = request["messages"].as_array().unwrap();
+    let reply = reply.iter().find(|message| message["role"] == "assistant").unwrap();
+    let whole = detail(json!({"text": "Two hosts.", "signature": "c2ln"}));
+    assert_eq!(reply["reasoning_details"], json!([whole, encrypted]), "{reply}");
+    assert!(reply.get("reasoning_content").is_none(), "{reply}");
+    let entries = agent.conversation().messages().await.unwrap();
+    let stored = entries.iter().find(|entry| entry.message.json().contains("Two hosts."));
+    assert!(stored.unwrap().message.json().contains(r#"{"type":"thinking","text":"Two hosts."}"#));
+}
+
+/// Version 2026-10-21 rejects citations in texts of the user.
+#[tokio::test]
+async fn requests_follow_the_api_version_of_the_endpoint() {
+    let target = Target::Anthropic;
+    let cited = r#"{"role":"user","content":[{"type":"text","text":"The sky is blue.","citations":[{"type":"char_location","cited_text":"blue","document_index":0,"document_title":null,"start_char_index":0,"end_char_index":4}]}],"metadata":{"source":{"format":"anthropic","provider":"anthropic"}}}"#;
+    for (version, header, is_sent) in
+        [(None, "2023-06-01", true), (Some("2026-10-21"), "2026-10-21", false)]
+    {
+        let server = ModelServer::playing([ScriptedReply::text("Yes.").streamed(target)]);
+        let mut endpoint = crate::endpoint(&server);
+        endpoint.api_version = version.map(str::to_owned);
+        let model = recto_agent::HttpModel::anthropic(endpoint).unwrap();
+        let conversation = agent(target, &server).await.conversation().clone();
+        let agent = Agent::new(conversation, model);
+        agent.send(Message::from_json(cited).unwrap()).await.unwrap();
+        let received = server.received();
+        assert_eq!(received[0].header("anthropic-version"), Some(header));
+        let body = String::from_utf8(received[0].body.clone()).unwrap();
+        assert_eq!(body.contains("char_location"), is_sent, "{body}");
+        // The manifest has the version, so the same bytes are rendered again.
+        assert_eq!(agent.call(1).await.unwrap().api_version.as_deref(), version);
+        assert_eq!(agent.request_of_call(1).await.unwrap(), body);
+    }
 }
 
 #[tokio::test]

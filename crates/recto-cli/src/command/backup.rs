@@ -73,7 +73,7 @@ impl Backup {
         };
         drop(bar);
         if matches!(copied, Err(Failure::Interrupted)) {
-            // The thread that writes it ends with this process.
+            // The copying thread may still write the file; it ends with this process.
             remove_file(&partial);
         }
         let damage = copied?;
@@ -100,9 +100,7 @@ impl Backup {
             false => recto.backup_with_progress(&self.file, progress).await.map(|()| Vec::new()),
         }
     }
-}
 
-impl Backup {
     /// Checks that the file does not exist and that its folder does.
     fn check_target(&self) -> Result<(), Failure> {
         let file = self.file.display();

@@ -1,4 +1,4 @@
-//! `recto cache-plan`: estimates the cost of an edit at a provider's prompt cache.
+//! `recto cache-plan`: estimates what an edit costs because the provider's prompt cache becomes invalid.
 
 use clap::Args;
 use recto_service::PlannedEdit;
@@ -32,7 +32,7 @@ pub(crate) struct CachePlan {
     to: VersionArgument,
 
     #[command(flatten)]
-    of: ConversationArgument,
+    conversation: ConversationArgument,
 
     #[command(flatten)]
     plan: PlanArguments,
@@ -52,7 +52,7 @@ impl CachePlan {
             return context.output.document(recto_format::PriceTable::JSON, context.environment);
         };
         let session = context.session()?;
-        let named = session.conversation(&self.of.conversation)?;
+        let named = session.conversation(&self.conversation.conversation)?;
         let before = sent_at(&session, &named, Some(from))?;
         let after = sent_at(&session, &named, Some(self.to))?;
         let counter = session.recto.wait(named.handle.inner().settings())?.counter;

@@ -31,6 +31,7 @@ use recto_service::{Plan, ProviderView};
 use serde::Serialize;
 
 use super::info::show_warnings;
+use crate::advice;
 use crate::arguments::ConversationArgument;
 use crate::cache_plan::{PlanArguments, ShowPlan as _};
 use crate::context::Context;
@@ -311,6 +312,7 @@ impl CommandResult for Change {
         if let Some(plan) = plan {
             plan.show(page);
         }
-        show_warnings(&outcome.warnings(), page);
+        let advice = advice::empty_view_advice(outcome);
+        show_warnings(&outcome.warnings(), advice, page);
     }
 }

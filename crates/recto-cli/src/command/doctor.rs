@@ -82,19 +82,28 @@ fn examine(
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "the size of the store cannot be read"),
     }
-    let damage = match context.wait(session, async { Ok(store.check().await?) }) {
+    let damage = match context.wait(session, session.recto.inner().check()) {
         Ok(damage) => damage,
-        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-        Err(failure) => vec![failure.to_string()],
-    };
-    match damage.is_empty() {
-        true => findings.push(Finding::good("rows", "no row is damaged".to_owned())),
-        false => {
-            let faults = damage.into_iter().map(|fault| Finding::bad("rows", fault, ADVICE));
-            findings.extend(faults);
+        Err(Failure::Recto(error)) => {
+            findings.push(unreadable("rows", error.to_string(), &error, ADVICE));
+            return Ok(());
         }
+        Err(failure) => return Err(failure),
+    };
+    let (index, rows): (Vec<_>, Vec<_>) =
+        damage.into_iter().partition(|fault| fault.contains("search index"));
+    if rows.is_empty() {
+        findings.push(Finding::good("rows", "no row is damaged".to_owned()));
     }
+    findings.extend(rows.into_iter().map(|fault| Finding::bad("rows", fault, ADVICE)));
+    let index_is_sound = index.is_empty();
+    findings.extend(
+        index
+            .into_iter()
+            .map(|fault| Finding::bad("search", fault, "build the index again with `recto clean`")),
+    );
     match store.keeps_words() {
+        true if !index_is_sound => {}
         true => findings.push(Finding::good("search", "it has an index".to_owned())),
         false => findings.push(Finding::note(
             "search",
@@ -102,39 +111,54 @@ fn examine(
             "to get one, back it up and restore it into a new store",
         )),
     }
-    let all = match session.recto.list(None, usize::MAX) {
+    let all = match context.wait(session, session.recto.inner().examine()) {
         Ok(all) => all,
-        Err(error) => {
-            findings.push(Finding::bad("holds", error.to_string(), ADVICE));
+        Err(Failure::Recto(error)) => {
+            findings.push(unreadable("holds", error.to_string(), &error, ADVICE));
             return Ok(());
         }
+        Err(failure) => return Err(failure),
     };
-    let messages: u64 = all.iter().map(|info| u64::from(info.messages)).sum();
+    let messages: u64 = all.iter().map(|found| u64::from(found.info.messages)).sum();
     let count = counted(all.len() as u64, "conversation");
     findings.push(Finding::good("holds", format!("{count}, {}", counted(messages, "message"))));
-    for info in &all {
-        if info.name.contains(recto::Import::UNFINISHED) {
+    for found in all {
+        let name = found.info.name;
+        if name.contains(recto::Import::UNFINISHED) {
             findings.push(Finding::note(
                 "conversation",
-                format!("{}: its import is running, or was interrupted", info.name),
+                format!("{name}: its import is running, or was interrupted"),
                 "if no import is running, remove it with `recto remove` and import it again",
             ));
         }
-        let warnings = session.recto.conversation(&info.name).and_then(|handle| handle.warnings());
-        match warnings {
-            Err(error) => findings.push(Finding::bad(
+        match found.warnings {
+            Err(error) => findings.push(unreadable(
                 "conversation",
-                format!("{}: {error}", info.name),
+                format!("{name}: {error}"),
+                &error,
                 "`recto verify` lists the damage; restore it from a backup",
             )),
             Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| {
                 let indices = runs(warning.indices);
                 let (torn, advice) = advice::warning_text(warning.code);
-                Finding::note("conversation", format!("{}: {indices} {torn}", info.name), advice)
+                Finding::note("conversation", format!("{name}: {indices} {torn}"), advice)
             })),
         }
     }
     Ok(())
+}
+
+/// What cannot be read: `advice` is for damage. A store that is locked or out of reach is not damaged.
+fn unreadable(
+    about: &'static str,
+    found: String,
+    error: &recto::Error,
+    advice: &'static str,
+) -> Finding {
+    match error.reports_damage() {
+        true => Finding::bad(about, found, advice),
+        false => Finding::bad(about, found, "try again when the store is free and can be reached"),
+    }
 }
 
 /// Lists the data folder and the variables that change the output.

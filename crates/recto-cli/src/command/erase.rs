@@ -128,7 +128,7 @@ struct EraseResult {
 
 impl CommandResult for EraseResult {
     fn show(&self, page: &mut Page) {
-        for ErasedEntry { index, bytes: size, was_gone, hash } in &self.erased {
+        for ErasedEntry { index, bytes: size, was_gone, hash, .. } in &self.erased {
             let what = match was_gone {
                 true => " was already erased".to_owned(),
                 false => format!(" erased, {}", bytes(*size as u64)),

@@ -85,7 +85,7 @@ impl Exec {
             };
             number += 1;
             let response = match line {
-                Ok(line) => session.recto.wait(service.answer(line)),
+                Ok(line) => session.recto.wait(service.try_request(line)),
                 Err(error) => Err(error.into()),
             };
             let response = match response {

@@ -1,5 +1,6 @@
 //! `recto export`: writes a conversation as a transcript.
 
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -88,13 +89,72 @@ impl Export {
     }
 }
 
-/// Writes a file. A new one can be read by its owner only, because it contains messages.
+/// Writes a file as a whole or not at all: a temporary file beside it is written and renamed. A new file can be
+/// read by its owner only, because it contains messages; an existing one keeps its permissions. What is no file,
+/// such as a terminal or a pipe, is written directly.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    // The file that a symbolic link leads to is replaced, not the link.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut options = fs::OpenOptions::new();
+    options.write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(text.as_bytes())
+    let before = fs::metadata(path).ok();
+    if before.as_ref().is_some_and(|before| !before.is_file()) {
+        return options.open(path)?.write_all(text.as_bytes());
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.partial", std::process::id()));
+    let partial = path.with_file_name(name);
+    let mut file = options.create_new(true).open(&partial)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| before.map_or(Ok(()), |it| file.set_permissions(it.permissions())))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&partial, path));
+    if written.is_err() {
+        // The error of the write is the one to report.
+        let _ = fs::remove_file(&partial);
+    }
+    written
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("a.json"), folder.path().join("link"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        write_private(&file, "one").unwrap();
+        assert_eq!((fs::read_to_string(&file).unwrap().as_str(), mode(&file)), ("one", 0o600));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        symlink(&file, &link).unwrap();
+        let mut earlier = fs::File::open(&file).unwrap();
+        write_private(&link, "two").unwrap();
+        assert_eq!((fs::read_to_string(&file).unwrap().as_str(), mode(&file)), ("two", 0o644));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        // A file that is open is not changed, so a failed write leaves the earlier file.
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut earlier, &mut text).unwrap();
+        assert_eq!(text, "one");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_replaced_leaves_no_temporary_file() {
+        let folder = tempfile::tempdir().unwrap();
+        // A name of 255 bytes leaves no room for that of the temporary file.
+        let file = folder.path().join("x".repeat(255));
+        fs::write(&file, "one").unwrap();
+        assert!(write_private(&file, "two").is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "one");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }
 
 impl CommandResult for Exported {

@@ -45,7 +45,7 @@ impl Fork {
 
 impl CommandResult for Forked {
     fn show(&self, page: &mut Page) {
-        let ForkOrigin { conversation, version } = &self.from;
+        let ForkOrigin { conversation, version, .. } = &self.from;
         let line = Line::new().styled(STRONG, &self.conversation).text(" is a fork of ");
         page.line(line.styled(STRONG, conversation).text(format!(" at v{version}")));
     }

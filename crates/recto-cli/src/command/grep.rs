@@ -63,7 +63,7 @@ impl Grep {
         if self.everywhere {
             let limit = Some(self.limit as u64);
             let found = session.run(Search { search: self.text.clone(), limit })?.messages;
-            let hits = found.into_iter().map(|SearchHit { conversation, entry }| Hit {
+            let hits = found.into_iter().map(|SearchHit { conversation, entry, .. }| Hit {
                 conversation: Some(conversation),
                 entry,
             });

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
+use crate::opencode_storage;
 use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page, STRONG};
 use crate::provider::format_parser;
@@ -39,9 +40,11 @@ Examples:
   recto import conversations.zip --format chatgpt
   curl -s https://example.com/run.json | recto import - --name run
   recto import eval.json --select 'samples[*].messages'   # messages inside a larger document
+  recto import ~/.local/share/opencode/storage  # all sessions of opencode
   recto import session.jsonl --dry-run          # list its conversations and remarks")]
 pub(crate) struct Import {
-    /// File to import; - for standard input, which is copied to a temporary file if it is long
+    /// File to import, or opencode's storage folder; - for standard input, which is copied to a temporary
+    /// file if it is long
     file: String,
 
     /// Format of the file. Default: detected
@@ -129,6 +132,11 @@ impl Import {
         };
         if self.file == "-" {
             return TranscriptInput::copied(&mut context.environment.input).map_err(failed);
+        }
+        if let Some(documents) =
+            opencode_storage::documents(Path::new(&self.file)).map_err(failed)?
+        {
+            return Ok(TranscriptInput::Memory(documents));
         }
         let mut file = File::open(&self.file).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;

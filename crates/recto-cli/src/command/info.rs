@@ -1,7 +1,7 @@
 //! `recto info`: shows the sizes, marks and warnings of a conversation.
 
 use clap::Args;
-use recto::Warning;
+use recto::{Warning, WarningCode};
 use recto_service::{ConversationSummary, Info as InfoRequest, MarkedEntries, True};
 
 use crate::advice;
@@ -66,20 +66,29 @@ impl CommandResult for ConversationSummary {
         if !self.tools.is_empty() {
             field("tools", self.tools.join(", "));
         }
-        for MarkedEntries { mark, indices } in &self.marks {
+        for MarkedEntries { mark, indices, .. } in &self.marks {
             field("mark", format!("{mark} {}", runs(indices.iter().copied())));
         }
         field("link", listed.link.clone());
-        show_warnings(&self.warnings, page);
+        show_warnings(&self.warnings, None, page);
     }
 }
 
 /// Writes one line per warning, with the command that resolves it.
-pub(crate) fn show_warnings(warnings: &[Warning], page: &mut Page) {
+pub(crate) fn show_warnings(
+    warnings: &[Warning],
+    empty_view_advice: Option<&str>,
+    page: &mut Page,
+) {
     for warning in warnings {
         let line = Line::wrapping().styled(BAD, "warning  ");
         let line = line.styled(STRONG, runs(warning.indices.iter().copied()));
-        let (torn, advice) = advice::warning_text(warning.code);
-        page.line(line.text(format!(" {torn}; {advice}")));
+        let (problem, advice) = advice::warning_text(warning.code);
+        let advice = match warning.code {
+            WarningCode::ViewEmpty => empty_view_advice.unwrap_or_default(),
+            _ => advice,
+        };
+        let semicolon = if advice.is_empty() { "" } else { "; " };
+        page.line(line.text(format!(" {problem}{semicolon}{advice}")));
     }
 }

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use clap::Args;
-use recto_format::{Finding, Rule, Severity, Target};
+use recto_format::{Finding, RenderOptions, Rule, Severity, Target};
 use recto_service::{ProviderView, ShownFinding};
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::numbers::{VersionArgument, counted};
 use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};
-use crate::provider::sent_at;
+use crate::provider::{Field, pairs, sent_at};
 use crate::table::Table;
 
 /// Report what a provider would reject in the view.
@@ -25,6 +25,7 @@ use crate::table::Table;
 Examples:
   recto lint --for anthropic
   recto lint --for gemini --at now-1
+  recto lint --for openai-responses --field store=false
   recto lint --for openai-chat --fix --dry-run
   recto lint --for openai-chat --fix")]
 pub(crate) struct Lint {
@@ -35,6 +36,11 @@ pub(crate) struct Lint {
     /// Version to check: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION", conflicts_with = "fix")]
     at: Option<VersionArgument>,
+
+    /// Other field of the request, with its JSON value: thinking={"type":"enabled"}; can be repeated. Some
+    /// rules depend on them
+    #[arg(long = "field", value_name = "NAME=JSON")]
+    fields: Vec<Field>,
 
     #[command(flatten)]
     change: ChangeArguments,
@@ -47,10 +53,12 @@ impl Lint {
         let sent = sent_at(&session, &named, self.at)?;
         let to = self.change.plan.provider.recipient(&sent);
         let target = to.target;
+        let fields = pairs(&self.fields);
         let mut is_fixable = false;
         if self.at.is_none() {
             let entries = sent.entries.iter().map(|entry| (entry.index, &entry.message));
-            match recto_format::fix(entries, target, &sent.options(to))? {
+            let options = RenderOptions { fields: &fields, ..sent.options(to) };
+            match recto_format::fix(entries, target, &options)? {
                 Some(request) if self.fix => {
                     drop(session);
                     return self.change.perform_for(request, context);
@@ -58,7 +66,7 @@ impl Lint {
                 fix => is_fixable = fix.is_some(),
             }
         }
-        let findings = sent.lint(to);
+        let findings = sent.lint(to, &fields);
         let has_errors = findings.iter().any(|finding| finding.rule.severity == Severity::Error);
         let conversation = named.name;
         let version = sent.version.0;

@@ -64,7 +64,7 @@ impl Log {
 impl CommandResult for Versions {
     fn show(&self, page: &mut Page) {
         let mut graph = Graph::default();
-        for ListedVersion { info, parent, said_at } in &self.versions {
+        for ListedVersion { info, parent, said_at, .. } in &self.versions {
             let rows = graph.rows(info.version, *parent);
             let line = Line::new().styled(NOTE, &rows.node);
             let line = line.styled(STRONG, format!(" v{}", info.version));

@@ -9,7 +9,7 @@ use super::settings::PolicyArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::CommandResult;
-use crate::page::{Line, Page, STRONG};
+use crate::page::{Line, NOTE, Page, STRONG};
 use crate::tool_input::read_tools;
 
 /// Create a conversation.
@@ -71,7 +71,13 @@ impl New {
         }
         session.record_use(&self.name, &handle);
         let id = handle.inner().id().to_string();
-        context.print(&Created { conversation: self.name, id, version: 0, counter })
+        context.print(&Created { conversation: self.name, id, version: 0, counter })?;
+        if session.is_in_memory() {
+            let text = "the store is in memory, so the conversation ends with this command";
+            let line = Line::wrapping().styled(NOTE, "note: ").text(text);
+            context.output.note(&line, context.environment)?;
+        }
+        Ok(())
     }
 }
 

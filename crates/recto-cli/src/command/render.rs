@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{VersionArgument, runs};
 use crate::page::{BAD, Line, NOTE};
-use crate::provider::{ProviderArguments, sent_at};
+use crate::provider::{Field, ProviderArguments, pairs, sent_at};
 use crate::remarks::{groups, ranges, times};
 
 /// Render the view as a provider request, with repairs.
@@ -41,22 +41,6 @@ pub(crate) struct Render {
     at: Option<VersionArgument>,
 }
 
-/// A field to add to the request.
-#[derive(Clone, Debug)]
-struct Field {
-    name: String,
-    json: String,
-}
-
-impl std::str::FromStr for Field {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Field, String> {
-        let (name, json) = text.split_once('=').ok_or("use NAME=JSON, such as max_tokens=1024")?;
-        Ok(Field { name: name.to_owned(), json: json.to_owned() })
-    }
-}
-
 impl Render {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let session = context.session()?;
@@ -64,9 +48,7 @@ impl Render {
         let sent = sent_at(&session, &named, self.at)?;
         let to = self.provider.recipient(&sent);
         let target = to.target;
-        let fields: Vec<(&str, &str)> =
-            self.fields.iter().map(|Field { name, json }| (&**name, &**json)).collect();
-        let rendered = sent.render(to, &fields)?;
+        let rendered = sent.render(to, &pairs(&self.fields))?;
         let torn: Vec<Warning> = match sent.version == named.handle.version()? {
             true => named.handle.warnings()?,
             false => Vec::new(),

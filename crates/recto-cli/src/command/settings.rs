@@ -94,7 +94,7 @@ impl PolicyArguments {
         let compression = match (self.compress_over, self.compress_to, &self.compress_with) {
             (Some(threshold), Some(target_tokens), strategy) => {
                 let strategy = strategy.as_deref().unwrap_or(DEFAULT_STRATEGY).to_owned();
-                Some(Compression { enabled: true, threshold, target_tokens, strategy })
+                Some(Compression::new(threshold, target_tokens, strategy))
             }
             _ => before.compression,
         };
@@ -211,7 +211,7 @@ impl CommandResult for Setup {
         field("tokenLimit", limit);
         let compression = match &self.policy.compression {
             None => "none".to_owned(),
-            Some(Compression { enabled, threshold, target_tokens, strategy }) => format!(
+            Some(Compression { enabled, threshold, target_tokens, strategy, .. }) => format!(
                 "{strategy}, over {} down to {}{}",
                 counted(*threshold, "token"),
                 grouped(*target_tokens),

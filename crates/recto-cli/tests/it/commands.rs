@@ -249,6 +249,27 @@ fn doctor_reports_problems_and_advice() {
     assert_eq!(stage.run(&["verify"]).code, 3);
 }
 
+#[test]
+fn doctor_finds_changed_words_of_the_search_index() {
+    let stage = Stage::new();
+    stage.plain(&["new", "fruit"]);
+    stage.plain(&["append", "--text", "Cherry! Zebra!"]);
+    assert!(stage.plain(&["doctor"]).contains("it has an index"));
+    let file = stage.folder.path().join("recto.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let (words, changed) = (b"cherry zebra", b"cherrx zebra");
+    let at = bytes.windows(words.len()).position(|part| part == words).unwrap();
+    bytes[at..at + words.len()].copy_from_slice(changed);
+    std::fs::write(&file, bytes).unwrap();
+    let ill = stage.run(&["doctor"]);
+    assert_eq!(ill.code, 3, "{}", ill.out);
+    for part in ["search index lacks words", "recto clean", "no row is damaged"] {
+        assert!(ill.out.contains(part), "{}", ill.out);
+    }
+    stage.plain(&["clean"]);
+    assert!(stage.plain(&["doctor"]).contains("it has an index"));
+}
+
 /// A store with a damaged conversation and a sound one.
 fn damaged() -> Stage {
     let stage = Stage::new();

@@ -41,6 +41,41 @@ fn a_conversation_is_given_by_name_id_unique_prefix_or_at_sign() {
 }
 
 #[test]
+fn a_new_conversation_in_memory_is_announced_as_gone() {
+    let made = Stage::with_store("memory:").run(&["new", "shop"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert!(made.errors.contains("ends with this command"), "{made:?}");
+    assert_eq!(Stage::new().run(&["new", "shop"]).errors, "");
+}
+
+/// For example in a store that another program has made.
+#[test]
+fn the_only_conversation_of_a_store_is_the_default() {
+    let made = shop();
+    let stage = Stage::with_store(made.store.clone());
+    assert_eq!(stage.json(&["info"])["name"], "shop");
+    made.plain(&["new", "other"]);
+    let stage = Stage::with_store(made.store.clone());
+    let refused = stage.run(&["info"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.errors.contains("`recto list` lists all"), "{refused:?}");
+}
+
+#[test]
+fn the_warning_about_an_empty_view_names_the_command_that_restores_it() {
+    let stage = Stage::new();
+    stage.plain(&["new", "empty"]);
+    let started = stage.plain(&["batch", "start"]);
+    assert!(started.contains("no message is visible\n"), "{started}");
+    stage.plain(&["append", "--text", "Hi"]);
+    let undone = stage.plain(&["undo"]);
+    assert!(undone.contains("no message is visible; `recto redo` restores the view"), "{undone}");
+    stage.plain(&["redo"]);
+    let cleared = stage.plain(&["clear"]);
+    assert!(cleared.contains("no message is visible; `recto undo` restores the view"), "{cleared}");
+}
+
+#[test]
 fn exit_codes_distinguish_kinds_of_failures() {
     let stage = shop();
     let cases: &[(&[&str], u8, &str)] = &[
@@ -484,6 +519,10 @@ fn a_conversation_without_the_option_c_gets_a_hint() {
         (&["log", "5"], "`-n 5`"),
         (&["truncate", "5"], "`--keep-last 5`"),
         (&["append", "hello"], "`--text 'hello'`"),
+        (&["show", "--version", "2"], "use `--at VERSION`"),
+        (&["show", "--for", "anthropic"], "`recto render --for PROVIDER`"),
+        (&["delete", "1,2"], "separate entries by spaces: `1 2`"),
+        (&["mark", "1", "foo"], "the mark precedes the entries: `recto mark foo ENTRIES`"),
     ] {
         let ran = stage.run(command);
         assert!(ran.code == 2 && ran.errors.contains(hint), "{command:?} {}", ran.errors);

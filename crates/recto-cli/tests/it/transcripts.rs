@@ -493,7 +493,7 @@ fn errors_of_exec_have_the_number_of_the_line() {
         (json!({ "conversation": "a", "render": "acme" }), "invalid_operation"),
         (json!({ "conversation": "a", "render": 1 }), "invalid_operation"),
         (json!({ "conversation": "a", "render": "gemini", "lint": "gemini" }), "invalid_operation"),
-        (json!({ "conversation": "a", "lint": "gemini", "fields": {} }), "invalid_operation"),
+        (json!({ "conversation": "a", "lint": "gemini", "window": {} }), "invalid_operation"),
         (
             json!({ "conversation": "a", "render": "gemini", "fields": { "contents": [] } }),
             "invalid_operation",
@@ -721,6 +721,60 @@ fn the_version_of_the_api_decides_which_rules_apply() {
         let ran = stage.run(&[&["lint"][..], &to].concat());
         assert_eq!(ran.out.contains(rule), is_new, "{}", ran.out);
     }
+}
+
+/// With thinking, the last message must be from the user.
+#[test]
+fn lint_applies_the_rules_that_depend_on_other_fields() {
+    let stage = Stage::new();
+    stage.exec(&[json!({ "create": "a", "messages": [
+        { "role": "user", "content": "hi" }, { "role": "assistant", "content": "a" }] })]);
+    let lint = ["lint", "-c", "a", "--for", "anthropic", "--model", "claude-sonnet-4-5"];
+    assert!(!stage.run(&lint).out.contains("last_from_the_user"));
+    let field = ["--field", r#"thinking={"type":"enabled","budget_tokens":1024}"#];
+    let ran = stage.run(&[&lint[..], &field].concat());
+    assert_eq!((ran.code, ran.out.contains("last_from_the_user")), (1, true), "{}", ran.out);
+    let wrong = stage.run(&[&lint[..], &["--field", "thinking=on"]].concat());
+    assert_eq!(wrong.code, 2, "{}", wrong.errors);
+    assert!(wrong.errors.contains("must be JSON"), "{}", wrong.errors);
+}
+
+#[test]
+fn sessions_of_opencode_are_imported_from_its_storage_folder() {
+    let stage = Stage::new();
+    let write = |path: &str, json: Value| {
+        let file =
+            std::path::PathBuf::from(stage.file("anchor", "")).with_file_name("storage").join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, format!("{json:#}\n")).unwrap();
+        file.to_string_lossy().into_owned()
+    };
+    let session = |id: &str, title: &str| json!({ "id": id, "projectID": "p", "title": title, "time": { "created": 1 } });
+    let message = |id: &str, of: &str, role: &str| json!({ "id": id, "sessionID": of, "role": role, "time": { "created": 2 } });
+    let text = |id: &str, of: &str, text: &str| json!({ "id": id, "messageID": of, "type": "text", "text": text });
+    let first = write("session/p/ses_1.json", session("ses_1", "First"));
+    write("message/ses_1/msg_1.json", message("msg_1", "ses_1", "user"));
+    write("message/ses_1/msg_2.json", message("msg_2", "ses_1", "assistant"));
+    write("part/msg_1/prt_1.json", text("prt_1", "msg_1", "Which port?"));
+    write("part/msg_2/prt_2.json", text("prt_2", "msg_2", "8080."));
+    write("session/p/ses_2.json", session("ses_2", "Second"));
+    write("message/ses_2/msg_3.json", message("msg_3", "ses_2", "user"));
+    // Older releases have all parts in one folder.
+    write("part/prt_3.json", text("prt_3", "msg_3", "And the host?"));
+    let storage =
+        std::path::Path::new(&first).ancestors().nth(3).unwrap().to_string_lossy().into_owned();
+    let imported = stage.json(&["import", &storage]);
+    assert_eq!(imported["format"], "opencode", "{imported}");
+    assert_eq!(imported["conversations"].as_array().unwrap().len(), 2, "{imported}");
+    assert!(stage.plain(&["show", "-c", "First"]).contains("8080."));
+    assert!(stage.plain(&["show", "-c", "Second"]).contains("And the host?"));
+    let one = stage.json(&["import", &first, "--name", "one"]);
+    assert_eq!(one["conversations"][0]["messages"], 2, "{one}");
+    // A damaged file is named, and nothing is imported.
+    let damaged = write("message/ses_2/msg_4.json", json!("text"));
+    let refused = stage.run(&["import", &storage]);
+    assert_eq!(refused.code, 2, "{}", refused.errors);
+    assert!(refused.errors.contains(&damaged), "{}", refused.errors);
 }
 
 #[test]

@@ -110,7 +110,9 @@ fn root() -> PathBuf {
 
 /// The folder in which `cargo xtask test` installs programs.
 fn tools() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools")
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    home.expect("cargo has a home directory").join("recto-tools")
 }
 
 /// The folders of the programs that pages use.
@@ -271,6 +273,12 @@ fn the_commands_of_the_postgres_page_work() {
         ..Page::new(include_str!("../../../../docs/postgres.md"))
     };
     page.run();
+    // The server is shared with other tests.
+    let clean_up = "```console\n\
+        $ psql -q \"$OWNER_STORE\" -c 'DROP OWNED BY writer' -c 'DROP ROLE writer'\n\
+        $ psql -q \"$SERVER/postgres\" -c 'DROP DATABASE recto WITH (FORCE)' -c 'DROP ROLE recto'\n\
+        ```\n";
+    Page { text: clean_up, ..page }.run();
 }
 
 /// The programs are requirements of `cargo xtask test`.

@@ -260,7 +260,9 @@ impl Operation {
                 let messages = with_unit(insert.messages.len(), "message", "messages");
                 format!("INSERT {messages} at {}", insert.position)
             }
-            Operation::Replace(replace) => format!("REPLACE the entry at {}", replace.index),
+            Operation::Replace(replace) => {
+                format!("REPLACE the entry at position {}", replace.index)
+            }
             Operation::ReplaceEntries(replace) => {
                 let messages = with_unit(replace.messages.len(), "message", "messages");
                 format!("REPLACE {} by {messages}", entries(&replace.indices))

@@ -148,6 +148,12 @@ impl SavedVersions {
         self.0.get(&version).map(|saved| &**saved)
     }
 
+    /// The loaded versions below one.
+    pub fn only_below(&self, end: Version) -> SavedVersions {
+        let below = self.0.range(..end);
+        SavedVersions(below.map(|(version, saved)| (*version, saved.clone())).collect())
+    }
+
     /// Number of loaded versions.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -3,8 +3,8 @@
 
 use recto_core::{
     Approx, Arrange, BatchEnd, BatchIndex, BatchStart, Carry, Conversation, LogIndex, Mark,
-    Message, Query, Redo, Request, Role, RoleSet, Rollback, Scope, Settings, Tool, Undo, Version,
-    WarningCode,
+    Message, Outcome, Query, Redo, Request, Role, RoleSet, Rollback, Scope, Settings, Tool, Undo,
+    Version, WarningCode,
 };
 use serde_json::json;
 
@@ -375,6 +375,20 @@ fn an_empty_view_causes_a_warning() {
     assert_eq!(outcome.warnings()[0].code, WarningCode::ViewEmpty);
     let (_, outcome) = conversation.apply(Arrange::default(), 2).unwrap();
     assert_eq!(outcome.warnings()[0].code, WarningCode::ViewEmpty);
+}
+
+#[test]
+fn the_warning_about_an_empty_view_names_the_operation_that_restores_it() {
+    let message = |outcome: &Outcome| outcome.warnings()[0].message.clone();
+    let conversation = appended(fresh(), &["a"]);
+    let (_, cleared) = send(&conversation, r#"{"operation":"CLEAR"}"#, 2).unwrap();
+    assert_eq!(message(&cleared), "the view is empty; UNDO restores it");
+    let (undone, outcome) = send(&conversation, r#"{"operation":"UNDO"}"#, 2).unwrap();
+    assert_eq!(message(&outcome), "the view is empty; REDO restores it");
+    let (redone, _) = send(&undone, r#"{"operation":"REDO"}"#, 3).unwrap();
+    assert_eq!(redone.view().len(), 1);
+    let (_, outcome) = send(&fresh(), r#"{"operation":"BATCH_START"}"#, 2).unwrap();
+    assert_eq!(message(&outcome), "the view is empty");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Compares Recto with the verdicts of real providers: `cargo xtask verdicts DIR` runs it.
 //!
-//! DIR holds recorded requests as `KIND/ok/NAME.json` and `KIND/refused/NAME.json`, where KIND is
+//! DIR holds two folders: `verdicts` and, if there is one, `sessions` with files of agents (see
+//! `sessions.rs`). Without them, DIR itself is the folder of verdicts.
+//!
+//! The folder of verdicts holds recorded requests as `KIND/ok/NAME.json` and `KIND/refused/NAME.json`, where KIND is
 //! `anthropic`, `openai-chat`, `openai-responses`, `gemini`, `bedrock-converse` or `other-chat` (other
 //! servers with the interface of chat completions). If there is an
 //! `index.jsonl`, its lines `{file, uri, status, response}` name the address, which may name the
@@ -23,6 +26,7 @@
 #![allow(clippy::print_stdout, reason = "the printed table is the result")]
 
 mod edits;
+mod sessions;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -38,6 +42,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use edits::{Edits, Shapes};
+use sessions::Sessions;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -62,6 +67,15 @@ fn main() -> Result<()> {
     let show = options.iter().any(|option| option == "--show");
     let count = options.iter().find_map(|option| option.strip_prefix("--edits="));
     let edit_count = count.map_or(Ok(EDITS), str::parse)?;
+    let files = folder.join("sessions");
+    let sessions = match files.is_dir() {
+        true => Some(Sessions::check(&files, show)?),
+        false => None,
+    };
+    let folder = match folder.join("verdicts") {
+        verdicts if verdicts.is_dir() => verdicts,
+        _ => folder,
+    };
     let index = Index::read(&folder.join("index.jsonl"))?;
     let mut total = Table::default();
     let mut edits = Edits::default();
@@ -108,8 +122,14 @@ fn main() -> Result<()> {
     }
     println!("all\n{total}");
     println!("{edits}");
-    match edits.has_failed() {
-        true => Err("an edited request was rendered in a form that providers refuse".into()),
+    if let Some(sessions) = &sessions {
+        println!("{sessions}");
+    }
+    if edits.has_failed() {
+        return Err("an edited request was rendered in a form that providers refuse".into());
+    }
+    match sessions.is_some_and(|sessions| sessions.has_failed()) {
+        true => Err("the export of a file has other content, and no remark names it".into()),
         false => Ok(()),
     }
 }

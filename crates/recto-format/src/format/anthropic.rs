@@ -139,6 +139,8 @@ fn request_likelihood(object: &str) -> Option<Likelihood> {
     let role = json::items(messages).next().and_then(|first| json::get_str(first, "role"));
     let is_first = match role.map(Str::escaped) {
         Some("user" | "assistant") => true,
+        // The system text alone is a request too, before its first message.
+        None => json::items(messages).next().is_none(),
         Some("system") => {
             is_claude && model.as_deref().is_some_and(|model| !rejects_listed_system(model))
         }
@@ -375,7 +377,13 @@ impl<'a> Block<'a> {
     fn of_result(block: &'a str, fields: &json::Object<'a>) -> Block<'a> {
         let mut result =
             Block { json: Cow::Borrowed(block), is_result: true, is_provider_specific: false };
-        let content = fields.get("content").filter(|content| json::is_list(content));
+        let content = fields.get("content");
+        if let Some(value) = content.filter(|content| is_value(content)) {
+            // Some clients send the value that the tool returned.
+            result.json = Cow::Owned(with_content(block, &json::string(value)));
+            return result;
+        }
+        let content = content.filter(|content| json::is_list(content));
         let mut list = Vec::new();
         for item in content.map(json::items).into_iter().flatten() {
             let kind = json::get_str(item, "type").map(Str::text).unwrap_or_default();
@@ -389,6 +397,11 @@ impl<'a> Block<'a> {
         }
         result
     }
+}
+
+/// True for a content that is neither a text nor a list, nor missing.
+pub(crate) fn is_value(content: &str) -> bool {
+    content != "null" && Str::of(content).is_none() && !json::is_list(content)
 }
 
 /// A result with its content replaced.

@@ -93,13 +93,33 @@ fn is_conversations(name: &str) -> bool {
 fn read_file<'r>(file: impl Read + 'r, out: &mut StepWriter<'_>) -> Result<(), Error> {
     let limit = out.options.limits.message_bytes;
     let mut values = Values::new(file, limit);
+    let mut lost = Lost::default();
     while let Some(byte) = values.peek_byte()? {
         match byte {
-            b'[' => values.each_item(|values| read_conversation(values, out))?,
-            _ => read_conversation(&mut values, out)?,
+            b'[' => values.each_item(|values| read_conversation(values, out, &mut lost))?,
+            _ => read_conversation(&mut values, out, &mut lost)?,
         }
     }
+    let lost = [
+        (lost.order, "export writes the nodes in the order of the branches, the current one last"),
+        (lost.spaces, "export writes no white space between the fields and nodes"),
+        (lost.nodes, "nodes behind the last message of a branch are not kept"),
+    ];
+    for (line, reason) in lost.into_iter().filter_map(|(line, reason)| Some((line?, reason))) {
+        out.warn(line, "mapping", reason);
+    }
     Ok(())
+}
+
+/// What export of a file does not restore: the first line of each kind.
+#[derive(Default)]
+struct Lost {
+    /// The order of the nodes.
+    order: Option<u64>,
+    /// White space outside of the nodes.
+    spaces: Option<u64>,
+    /// Nodes without a message behind all messages.
+    nodes: Option<u64>,
 }
 
 /// A node of the graph.
@@ -112,7 +132,13 @@ struct Node {
     line: u64,
 }
 
-fn read_conversation(values: &mut Values<'_>, out: &mut StepWriter<'_>) -> Result<(), Error> {
+fn read_conversation(
+    values: &mut Values<'_>,
+    out: &mut StepWriter<'_>,
+    lost: &mut Lost,
+) -> Result<(), Error> {
+    values.peek_byte()?;
+    let (line, begin) = (values.line(), values.bytes_taken());
     let mut graph = Graph::default();
     let mut start = Start::default();
     let mut envelope = String::from("{");
@@ -158,8 +184,17 @@ fn read_conversation(values: &mut Values<'_>, out: &mut StepWriter<'_>) -> Resul
         Ok(())
     })?;
     envelope.push('}');
+    if !graph.nodes.is_empty() {
+        let node_len = |node: &Node| json::string(&node.id).len() + ":,".len() + node.json.len();
+        let nodes: usize = graph.nodes.iter().map(node_len).sum();
+        // The envelope has `null` in place of the braces and the nodes, and one comma less than nodes.
+        let compact = envelope.len() - "null".len() + "{}".len() + nodes - ",".len();
+        if values.bytes_taken() - begin != compact as u64 {
+            lost.spaces.get_or_insert(line);
+        }
+    }
     out.start(start)?;
-    graph.write_steps(out)?;
+    graph.write_steps(out, line, lost)?;
     out.envelope(envelope)?;
     out.progress(values.bytes_taken());
     Ok(())
@@ -270,7 +305,12 @@ impl Graph {
     }
 
     /// Writes the steps of all branches, the current one last.
-    fn write_steps(&self, out: &mut StepWriter<'_>) -> Result<(), Error> {
+    fn write_steps(
+        &self,
+        out: &mut StepWriter<'_>,
+        line: u64,
+        lost: &mut Lost,
+    ) -> Result<(), Error> {
         self.report_links(out);
         let mut children = self.children();
         let mut roots: Vec<usize> =
@@ -290,6 +330,7 @@ impl Graph {
             results: HashSet::new(),
         };
         let mut visited = HashSet::new();
+        let mut newest = None;
         let mut stop = None;
         let mut tasks = Vec::new();
         branches(&roots, Version(0), &mut tasks);
@@ -298,6 +339,9 @@ impl Graph {
                 Task::Rewind(version) => converter.rewind(version)?,
                 Task::Node(place) if visited.insert(place) => {
                     converter.node(place)?;
+                    if newest.replace(place).is_some_and(|before| before > place) {
+                        lost.order.get_or_insert(line);
+                    }
                     let own = &children[place];
                     let is_here = current == Some(place);
                     let mut version = Version(0);
@@ -315,6 +359,9 @@ impl Graph {
         }
         if let Some(version) = stop {
             converter.rewind(version)?;
+        }
+        if converter.pending.has_lines() {
+            lost.nodes.get_or_insert(line);
         }
         let unreachable = self.nodes.iter().enumerate().filter(|(it, _)| !visited.contains(it));
         for (_, node) in unreachable {

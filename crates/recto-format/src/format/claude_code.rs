@@ -11,7 +11,7 @@
 //! | `content-replacement` | REPLACE of the result |
 //! | a sidechain | a fork that starts empty |
 //! | a line in front of its parent | held back until its parent is read |
-//! | a uuid that occurs again with another message | a rewind to its parent; later children belong to it |
+//! | a uuid that occurs again with another message | a rewind to its parent; later children belong to the second message |
 //! | titles, snapshots, progress and other lines without a message | stored with the next message, for export |
 //!
 //! `logicalParentUuid` is ignored: it refers to the messages that a summary replaces.

@@ -11,7 +11,7 @@ use crate::json;
 pub(crate) enum Likelihood {
     /// The file does not have the format.
     No,
-    /// The structure matches, as that of other formats does.
+    /// The structure matches, but other formats have the same structure.
     Maybe,
     /// The file has a feature that is rare in other formats.
     Likely,

@@ -7,6 +7,7 @@
 //! Each foreign message becomes one or more Recto messages. Import writes the converted messages again
 //! and compares: only if the bytes differ, `metadata.source.original` stores the original ones.
 
+mod agreement;
 mod read;
 mod unreadable;
 mod write;
@@ -128,6 +129,15 @@ impl<F: MessageCodec> Codec for F {
 
     fn original<'a>(&self, pieces: &[MessageParts<'a>]) -> Option<Cow<'a, str>> {
         write::original(self, pieces)
+    }
+
+    fn is_read_as(
+        &self,
+        foreign: &str,
+        field: Option<Str<'_>>,
+        pieces: &[MessageParts<'_>],
+    ) -> bool {
+        agreement::is_read_as(self, foreign, field, pieces)
     }
 
     fn is_unchanged(&self, message: &str) -> bool {

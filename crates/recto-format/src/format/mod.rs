@@ -9,12 +9,18 @@
 //!    [`SessionCodec`](session::SessionCodec): `session.rs` provides trees, compactions and the records
 //!    without messages. `pi.rs` is the example. `claude_code.rs`, `codex.rs` and `chatgpt.rs` implement
 //!    [`Codec`] directly.
+//!    `recognise` returns a [`Likelihood`]; `head.rs` explains its values. The largest one wins, and of
+//!    equal ones the first format of [`Format::ALL`].
 //! 2. Add a variant to [`Format`], and its lines to [`Format::ALL`], [`Format::name`] and
-//!    [`Format::codec`].
-//! 3. Add files of the format to `tests/corpus/NAME`, and its tests to `tests/it`.
+//!    [`Format::codec`]. If its files may be requests to a provider, add it to `has_requests` in
+//!    `crates/recto/src/import.rs`.
+//! 3. Add files of the format to `tests/corpus/NAME`, and its tests to `tests/it`; `recognise.rs` there
+//!    tests the recognition.
+//! 4. Add it to `docs/formats.md` (a test compares the page with [`Format::ALL`]), to the help of
+//!    `recto import` (`crates/recto-cli/src/command/import.rs`) and to `CHANGELOG.md`.
 
 mod abridged;
-mod anthropic;
+pub(crate) mod anthropic;
 pub(crate) mod bedrock_converse;
 mod chatgpt;
 mod claude_code;
@@ -55,6 +61,7 @@ use recto_core::Message;
 use crate::Error;
 use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, TranscriptWarning};
+use crate::json::Str;
 use crate::parts::MessageParts;
 use crate::step_writer::StepWriter;
 use crate::unpack;
@@ -260,6 +267,17 @@ pub(crate) trait Codec: Sync {
     /// one of its pieces is missing.
     fn original<'a>(&self, _pieces: &[MessageParts<'a>]) -> Option<Cow<'a, str>> {
         None
+    }
+
+    /// True if the foreign message, or the value of this field of a request, is read as these messages: with
+    /// their roles and contents.
+    fn is_read_as(
+        &self,
+        _foreign: &str,
+        _field: Option<Str<'_>>,
+        _pieces: &[MessageParts<'_>],
+    ) -> bool {
+        false
     }
 
     /// True if a foreign message is also a Recto message with the same meaning.

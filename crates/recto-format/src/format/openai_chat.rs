@@ -27,6 +27,9 @@ use crate::parts::MessageParts;
 
 pub(crate) use write::write_url;
 
+/// Start of the ids of calls that have none in the foreign message.
+pub(crate) const GENERATED_ID: &str = "function_";
+
 pub(super) struct OpenAiChat;
 
 /// The known fields of a foreign message.
@@ -193,7 +196,7 @@ fn read_message(
         let name = json::get_str(call, "name");
         let name =
             name.ok_or_else(|| FieldError::new("function_call.name", "a call must have a name"))?;
-        let id = format!("function_{}", state.message_count);
+        let id = format!("{GENERATED_ID}{}", state.message_count);
         state.add_call_id(&name.text(), id.clone());
         let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
         write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
@@ -372,7 +375,7 @@ fn read_call(
             let function = call.get("function").ok_or_else(|| missing("function"))?;
             let name = Str::of(function).or_else(|| json::get_str(function, "name"));
             let name = name.ok_or_else(|| missing("function.name"))?;
-            generated = format!("function_{}_{number}", state.message_count);
+            generated = format!("{GENERATED_ID}{}_{number}", state.message_count);
             state.add_call_id(&name.text(), generated.clone());
             Str::plain(&generated)
         }
@@ -452,7 +455,7 @@ fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, Field
             // The deprecated form has no ids. The result contains the name of the function.
             Some(name) => state
                 .take_call_id(&name.text())
-                .unwrap_or_else(|| format!("function_{}", state.message_count)),
+                .unwrap_or_else(|| format!("{GENERATED_ID}{}", state.message_count)),
             None => {
                 let missing = || FieldError::new("tool_call_id", "tool_call_id is missing");
                 state.take_first_call_id().ok_or_else(missing)?
@@ -463,6 +466,8 @@ fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, Field
     let content = match read.content {
         None => None,
         Some(content) if Str::of(content).is_some() => Some(Cow::Borrowed(content)),
+        // Some clients send the value that the tool returned.
+        Some(value) if !json::is_list(value) => Some(Cow::Owned(json::string(value))),
         Some(content) => {
             let mut parts = List::default();
             read_content(Some(content), &mut parts, state)?;

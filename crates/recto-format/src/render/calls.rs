@@ -115,7 +115,7 @@ impl<'a> Planner<'a, '_> {
     ) -> CallResult<'a> {
         let (at, number) = result;
         let is_original = self.originals.contains(at);
-        let Part::ToolResult { content, is_error, json, has_more, .. } =
+        let Part::ToolResult { content, is_error, json, has_meaning, .. } =
             self.messages[at].parts[number]
         else {
             unreachable!("an exchange pairs a call with a result")
@@ -159,7 +159,8 @@ impl<'a> Planner<'a, '_> {
                 }
             }
         };
-        let is_empty = matches!(&content, ResultContent::String(text) if text.is_empty());
+        let is_empty = matches!(&content, ResultContent::String(text)
+            if Str::escaped_text(text).is_blank());
         let content = match is_error && is_empty && self.dialect.requires_thinking_first {
             true => {
                 self.report(&rule::ERRORS_SAY_SOMETHING, at, "an error without a text");
@@ -170,7 +171,7 @@ impl<'a> Planner<'a, '_> {
         if is_error && !self.dialect.has_error_flag {
             self.report(&rule::ERRORS_ARE_MARKED, at, "the result is marked as an error");
         }
-        let may_have_mark = self.dialect.target == Target::Anthropic && has_more;
+        let may_have_mark = self.dialect.target == Target::Anthropic && has_meaning;
         CallResult {
             content,
             is_error: is_error && self.dialect.has_error_flag,

@@ -51,12 +51,12 @@ use crate::parts::MessageParts;
 
 pub use models::binds_thinking;
 pub(crate) use models::rejects_listed_system;
-pub(crate) use rule::KEEPS_MESSAGES;
+pub(crate) use rule::RuleTrait;
 pub use rule::{Evidence, EvidenceKind, Finding, RULES, Rule, Severity};
 pub use tools::{RenamedTool, ToolFinding};
 
 pub(crate) use anthropic::context;
-pub(crate) use openai_chat::detail;
+pub(crate) use openai_chat::{REASONING_DETAILS, detail, details};
 pub(crate) use originals::Original;
 pub(crate) use plan::Plan;
 pub(crate) use tools::RenderedTools;
@@ -145,10 +145,10 @@ pub struct RenderOptions<'a> {
     /// [`Error::InvalidField`] if two tools have the same name, or if a schema does not describe an
     /// object.
     pub tools: &'a [Tool],
-    /// Positions of messages that an edit of earlier messages has followed: when the message was
-    /// produced, the view before it was another one. Models that bind thinking to everything before it
-    /// reject the thinking of these messages: see [`binds_thinking`].
-    pub edited_before: &'a [usize],
+    /// Positions of messages whose thinking is invalid, because messages before them were edited after they
+    /// were produced. Models that bind thinking to everything before it reject it: see
+    /// [`binds_thinking`].
+    pub invalid_thinking: &'a [usize],
     /// The version of the provider's API, such as `2026-10-21` in Anthropic's header
     /// `anthropic-version`. Requirements of this version are applied. Default: the oldest version that
     /// the provider supports.

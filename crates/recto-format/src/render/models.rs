@@ -1,120 +1,285 @@
-//! Requirements of single models, as data. A model is identified by its name, because a request contains
-//! nothing else.
+//! Which models and versions of an API have a property that rules depend on, as data. A model is identified
+//! by its name, because a request contains nothing else.
+//!
+//! [`TABLE`] has one row per family of models, with the date and the source. To add a model, add a row.
 
 use super::Target;
 use crate::media::MediaKind;
 
-/// First version of Anthropic's models that reject a request whose last message is the assistant's.
-const USER_LAST_SINCE: (u32, u32) = (4, 6);
-/// Models with the same requirement whose names have no version.
-const USER_LAST: &[&str] = &["claude-mythos", "claude-fable"];
-/// First version of Google's models that require a signature on the first call of a turn.
-const SIGNED_SINCE: (u32, u32) = (3, 0);
+/// A property of models that a rule depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Property {
+    /// The last message must be from the user.
+    EndsWithUser,
+    /// Thinking is bound to everything before it.
+    BindsThinking,
+    /// Messages of role system are accepted in the list of messages.
+    AcceptsListedSystem,
+    /// … and are rejected there.
+    RejectsListedSystem,
+    /// System and developer messages are rejected.
+    RejectsSystem,
+    /// Only texts are accepted.
+    AcceptsTextOnly,
+    /// Audio is rejected.
+    RejectsAudio,
+    /// `reasoning_content` of earlier messages is read.
+    TakesReasoning,
+    /// The first call of a turn needs a signature.
+    RequiresSignedCalls,
+    /// The model is Anthropic's.
+    IsClaude,
+    /// The model is OpenAI's.
+    IsOpenAi,
+    /// OpenAI or Azure serves the model.
+    IsAtOpenAi,
+}
 
-/// First versions of Anthropic's models that bind thinking to everything before it, by a word of their
-/// names. Source: platform.claude.com/docs/en/build-with-claude/preserved-thinking (2026-11-16).
-const BINDS_THINKING_SINCE: &[(&str, (u32, u32))] = &[
-    ("fable", (5, 1)),
-    ("mythos", (5, 1)),
-    ("opus", (5, 5)),
-    ("sonnet", (5, 5)),
-    ("haiku", (5, 5)),
+/// Names of models, in lower case.
+#[derive(Clone, Copy)]
+struct Names {
+    /// The name starts with this, after the provider and the region: `us.anthropic.claude-…`.
+    family: &'static str,
+    /// The name contains this.
+    word: &'static str,
+    /// The name contains none of these.
+    without: &'static [&'static str],
+    /// The first version, and the first later version that is excluded. `None`: also names without a version.
+    versions: Option<(Version, Version)>,
+}
+
+type Version = (u32, u32);
+
+const NEWEST: Version = (u32::MAX, 0);
+
+const fn names(family: &'static str) -> Names {
+    Names { family, word: "", without: &[], versions: None }
+}
+
+impl Names {
+    const fn with(self, word: &'static str) -> Names {
+        Names { word, ..self }
+    }
+
+    const fn without(self, without: &'static [&'static str]) -> Names {
+        Names { without, ..self }
+    }
+
+    const fn since(self, major: u32, minor: u32) -> Names {
+        Names { versions: Some(((major, minor), NEWEST)), ..self }
+    }
+
+    const fn before(self, major: u32, minor: u32) -> Names {
+        Names { versions: Some(((0, 0), (major, minor))), ..self }
+    }
+
+    fn contain(&self, name: &str) -> bool {
+        // Names of Claude have various prefixes; those of other families follow `/` or `.`.
+        let is_start =
+            |at: usize| self.family == "claude" || at == 0 || name[..at].ends_with(['/', '.']);
+        let mut starts = name.match_indices(self.family).filter(|(at, _)| is_start(*at));
+        let Some((start, _)) = starts.next() else { return false };
+        let name_of_family = &name[start..];
+        let is_version = match self.versions {
+            None => true,
+            Some((from, below)) => {
+                let rest = &name_of_family[self.family.len()..];
+                version(rest).is_some_and(|version| from <= version && version < below)
+            }
+        };
+        is_version
+            && name_of_family.contains(self.word)
+            && !self.without.iter().any(|word| name.contains(word))
+    }
+}
+
+/// The first number in a name and the number directly after it. Numbers of three and more digits are
+/// dates.
+fn version(name: &str) -> Option<Version> {
+    let number = |word: &str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);
+    let words: Vec<&str> = name.split(['-', '.', '_', '@', ':']).collect();
+    let at = words.iter().position(|word| number(word).is_some())?;
+    Some((number(words[at])?, words.get(at + 1).and_then(|word| number(word)).unwrap_or(0)))
+}
+
+/// Property, models, the day on which the source was read, and the source.
+type Row = (Property, Names, &'static str, &'static str);
+
+const PRESERVED_THINKING: &str =
+    "documentation: platform.claude.com/docs/en/build-with-claude/preserved-thinking";
+const PREFILL: &str = "error text: This model does not support assistant message prefill";
+const LISTED: &str = "recorded requests to claude-opus-4-8 and claude-fable-5 that were accepted";
+const REASONING: &str = "recorded requests that were accepted; error text: the reasoning_content in the thinking mode must be passed back";
+const AUDIO: &str = "error text: Content blocks are expected to be either text or image_url type (gpt-5-mini); gpt-audio accepted audio";
+const BY_NAME: &str = "the names in recorded requests";
+
+const TABLE: &[Row] = &[
+    (Property::EndsWithUser, names("claude").since(4, 6), "2026-11-18", PREFILL),
+    (Property::EndsWithUser, names("claude").with("claude-mythos"), "2026-11-18", PREFILL),
+    (Property::EndsWithUser, names("claude").with("claude-fable"), "2026-11-18", PREFILL),
+    (
+        Property::BindsThinking,
+        names("claude").with("fable").since(5, 1),
+        "2026-11-16",
+        PRESERVED_THINKING,
+    ),
+    (
+        Property::BindsThinking,
+        names("claude").with("mythos").since(5, 1),
+        "2026-11-16",
+        PRESERVED_THINKING,
+    ),
+    (
+        Property::BindsThinking,
+        names("claude").with("opus").since(5, 5),
+        "2026-11-16",
+        PRESERVED_THINKING,
+    ),
+    (
+        Property::BindsThinking,
+        names("claude").with("sonnet").since(5, 5),
+        "2026-11-16",
+        PRESERVED_THINKING,
+    ),
+    (
+        Property::BindsThinking,
+        names("claude").with("haiku").since(5, 5),
+        "2026-11-16",
+        PRESERVED_THINKING,
+    ),
+    (Property::AcceptsListedSystem, names("claude").since(4, 8), "2026-11-18", LISTED),
+    (
+        Property::RejectsListedSystem,
+        names("claude").before(4, 8),
+        "2026-11-18",
+        "error text: Unexpected role \"system\"",
+    ),
+    (
+        Property::RejectsSystem,
+        names("o1-mini"),
+        "2026-11-18",
+        "error text: 'messages[0].role' does not support 'developer' with this model",
+    ),
+    (
+        Property::RejectsSystem,
+        names("o1-preview"),
+        "2026-11-18",
+        "error text: 'messages[0].role' does not support 'developer' with this model",
+    ),
+    (
+        Property::AcceptsTextOnly,
+        names("deepseek"),
+        "2026-11-18",
+        "error text: unknown variant `image_url`, expected `text` (deepseek-v4-flash)",
+    ),
+    (Property::RejectsAudio, names("gpt-").without(&["audio"]), "2026-11-18", AUDIO),
+    (Property::RejectsAudio, names("o1"), "2026-11-18", AUDIO),
+    (Property::RejectsAudio, names("o3"), "2026-11-18", AUDIO),
+    (Property::RejectsAudio, names("o4"), "2026-11-18", AUDIO),
+    (Property::TakesReasoning, names("deepseek"), "2026-11-18", REASONING),
+    (Property::TakesReasoning, names("kimi"), "2026-11-18", REASONING),
+    (Property::TakesReasoning, names("moonshot"), "2026-11-18", REASONING),
+    (Property::TakesReasoning, names("qwen"), "2026-11-18", REASONING),
+    (
+        Property::RequiresSignedCalls,
+        names("gemini-").since(3, 0),
+        "2026-11-18",
+        "error text: Function call is missing a thought_signature",
+    ),
+    (Property::IsClaude, names("claude"), "2026-11-18", BY_NAME),
+    (Property::IsOpenAi, names("gpt-"), "2026-11-18", BY_NAME),
+    (Property::IsOpenAi, names("o1"), "2026-11-18", BY_NAME),
+    (Property::IsOpenAi, names("o3"), "2026-11-18", BY_NAME),
+    (Property::IsOpenAi, names("o4"), "2026-11-18", BY_NAME),
+    // Names with the provider in front are those of routers. Other providers serve the open weights.
+    (Property::IsAtOpenAi, names("gpt-").without(&["/", "gpt-oss"]), "2026-11-18", BY_NAME),
+    (Property::IsAtOpenAi, names("o1").without(&["/"]), "2026-11-18", BY_NAME),
+    (Property::IsAtOpenAi, names("o3").without(&["/"]), "2026-11-18", BY_NAME),
+    (Property::IsAtOpenAi, names("o4").without(&["/"]), "2026-11-18", BY_NAME),
 ];
-/// Fields of a request that a version of Anthropic's API and later ones reject.
-/// Source: platform.claude.com/docs/en/api/versioning (2026-11-16).
-const WITHOUT_FIELDS: &[(&str, &[&str])] = &[("2026-10-21", &["temperature", "top_p", "top_k"])];
-/// First version of Anthropic's API that rejects citations in texts of the user. Same source.
-const WITHOUT_USER_CITATIONS: &str = "2026-10-21";
-/// First version of Anthropic's API that rejects documents in messages of the assistant. Same source.
-const WITHOUT_ASSISTANT_DOCUMENTS: &str = "2026-10-21";
 
-/// Models of OpenAI that reject system and developer messages.
-/// Source: error text "'messages[0].role' does not support 'developer' with this model" for `o1-mini`.
-const WITHOUT_SYSTEM: &[&str] = &["o1-mini", "o1-preview"];
-/// Prefixes of OpenAI's models. Only those with `audio` in their name accept audio.
-/// Source: error text "Content blocks are expected to be either text or image_url type" for
-/// `input_audio` and `gpt-5-mini`; `gpt-audio` accepted it.
-const OPENAI: &[&str] = &["gpt-", "o1", "o3", "o4"];
-/// Prefix of OpenAI's models with open weights, which other providers serve.
-const OPEN_WEIGHTS: &str = "gpt-oss";
-/// First version of Anthropic's models that accepts messages of role system in the list of messages.
-/// Sources: recorded requests to `claude-opus-4-8` and `claude-fable-5` that were accepted; error text
-/// "Unexpected role \"system\"" of earlier models.
-const LISTED_SYSTEM_SINCE: (u32, u32) = (4, 8);
-/// Prefixes of models whose servers read `reasoning_content` of earlier messages in chat completions.
-/// Sources: recorded requests to `deepseek-v4-flash`, `deepseek-reasoner` and Qwen 3 that were accepted
-/// with it; error text "the reasoning_content in the thinking mode must be passed back" of DeepSeek and
-/// Moonshot.
-const TAKES_REASONING: &[&str] = &["deepseek", "kimi", "moonshot", "qwen"];
-/// Prefix of models that accept only text.
-/// Source: error text "unknown variant `image_url`, expected `text`" for `deepseek-v4-flash`.
-const TEXT_ONLY: &str = "deepseek";
+fn has(property: Property, model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    TABLE.iter().any(|(row, names, ..)| *row == property && names.contain(&name))
+}
 
-/// The name of a model without the provider in front: `openai/gpt-5` is `gpt-5`.
-fn short_name(model: &str) -> &str {
-    model.rsplit('/').next().unwrap_or(model)
+/// What a version of Anthropic's API and later ones reject.
+enum Rejected {
+    /// A field of the request.
+    Field(&'static str),
+    /// Citations in texts of the user.
+    UserCitations,
+    /// Documents in messages of the assistant.
+    AssistantDocuments,
+}
+
+/// The first version of Anthropic's API with a rule. Source: platform.claude.com/docs/en/api/versioning
+/// (2026-11-16).
+const API_VERSIONS: &[(&str, Rejected)] = &[
+    ("2026-10-21", Rejected::Field("temperature")),
+    ("2026-10-21", Rejected::Field("top_p")),
+    ("2026-10-21", Rejected::Field("top_k")),
+    ("2026-10-21", Rejected::UserCitations),
+    ("2026-10-21", Rejected::AssistantDocuments),
+];
+
+/// The first version that rejects something, if the request has this version or a later one.
+fn rejecting_version(
+    api_version: Option<&str>,
+    is_it: impl Fn(&Rejected) -> bool,
+) -> Option<&'static str> {
+    let (since, _) = API_VERSIONS.iter().find(|(_, rejected)| is_it(rejected))?;
+    api_version.filter(|version| version >= since).map(|_| *since)
 }
 
 /// True if a model is Anthropic's, by its name.
 pub(super) fn is_claude(model: &str) -> bool {
-    model.contains("claude")
+    has(Property::IsClaude, model)
 }
 
 /// True if a model is OpenAI's, by its name.
 pub(super) fn is_openai(model: &str) -> bool {
-    let name = short_name(model);
-    // Bedrock's names start with the provider: `openai.gpt-5.6`.
-    let name = name.strip_prefix("openai.").unwrap_or(name);
-    OPENAI.iter().any(|prefix| name.starts_with(prefix))
+    has(Property::IsOpenAi, model)
 }
 
-/// True if OpenAI or Azure serves the model. Names with the provider in front are those of routers.
+/// True if OpenAI or Azure serves the model.
 pub(super) fn is_at_openai(model: &str) -> bool {
-    is_openai(model) && !model.contains('/') && !model.starts_with(OPEN_WEIGHTS)
+    has(Property::IsAtOpenAi, model)
 }
 
 /// True if a model of Anthropic rejects messages of role system in the list of messages.
 pub(crate) fn rejects_listed_system(model: &str) -> bool {
-    let name = model.to_ascii_lowercase();
-    let Some(at) = name.find("claude") else { return false };
-    version(&name[at..]).is_some_and(|version| version < LISTED_SYSTEM_SINCE)
+    has(Property::RejectsListedSystem, model)
 }
 
 /// True if a model of Anthropic accepts messages of role system in the list of messages.
 pub(super) fn accepts_listed_system(model: &str) -> bool {
-    let name = model.to_ascii_lowercase();
-    let Some(at) = name.find("claude") else { return false };
-    version(&name[at..]).is_some_and(|version| version >= LISTED_SYSTEM_SINCE)
+    has(Property::AcceptsListedSystem, model)
 }
 
 /// True if a model reads `reasoning_content` of its earlier messages in chat completions.
 pub(super) fn takes_reasoning(model: &str) -> bool {
-    let name = short_name(model).to_ascii_lowercase();
-    TAKES_REASONING.iter().any(|prefix| name.starts_with(prefix))
+    has(Property::TakesReasoning, model)
 }
 
 /// True if a model rejects system messages.
 pub(super) fn rejects_system(model: &str) -> bool {
-    WITHOUT_SYSTEM.iter().any(|known| crate::source::is_same_model(short_name(model), known))
+    has(Property::RejectsSystem, model)
 }
 
 /// True if a model accepts only text.
 pub(super) fn is_text_only(model: &str) -> bool {
-    short_name(model).starts_with(TEXT_ONLY)
+    has(Property::AcceptsTextOnly, model)
 }
 
 /// True if a model is known to reject this kind of media in messages.
 pub(super) fn rejects_media(model: &str, kind: MediaKind) -> bool {
-    let name = short_name(model);
-    is_text_only(model) || kind == MediaKind::Audio && is_openai(model) && !name.contains("audio")
+    is_text_only(model) || kind == MediaKind::Audio && has(Property::RejectsAudio, model)
 }
 
 /// True if a model of Anthropic requires the last message to be from the user.
 pub(super) fn requires_user_last(model: &str) -> bool {
-    let name = model.to_ascii_lowercase();
-    let Some(at) = name.find("claude") else { return false };
-    USER_LAST.iter().any(|known| name[at..].starts_with(known))
-        || version(&name[at..]).is_some_and(|version| version >= USER_LAST_SINCE)
+    has(Property::EndsWithUser, model)
 }
 
 /// True if a model of Anthropic accepts thinking only if everything before it is unchanged: `system`,
@@ -125,12 +290,12 @@ pub(super) fn requires_user_last(model: &str) -> bool {
 /// assert!(!recto_format::binds_thinking("claude-sonnet-4-5"));
 /// ```
 pub fn binds_thinking(model: &str) -> bool {
-    let name = model.to_ascii_lowercase();
-    let Some(at) = name.find("claude") else { return false };
-    let name = &name[at..];
-    BINDS_THINKING_SINCE.iter().any(|(word, since)| {
-        name.contains(word) && version(name).is_some_and(|version| version >= *since)
-    })
+    has(Property::BindsThinking, model)
+}
+
+/// True if a model of Google requires a signature on the first call of a turn.
+pub(super) fn requires_signed_calls(model: &str) -> bool {
+    has(Property::RequiresSignedCalls, model)
 }
 
 /// The version of the API that is the first to reject a field, if the request has this version or a
@@ -140,35 +305,18 @@ pub(super) fn version_without(
     api_version: Option<&str>,
     field: &str,
 ) -> Option<&'static str> {
-    let api_version = api_version.filter(|_| target == Target::Anthropic)?;
-    let rejects =
-        |(since, fields): &&(&str, &[&str])| api_version >= *since && fields.contains(&field);
-    WITHOUT_FIELDS.iter().find(rejects).map(|(since, _)| *since)
+    let api_version = api_version.filter(|_| target == Target::Anthropic);
+    rejecting_version(api_version, |it| matches!(it, Rejected::Field(name) if *name == field))
 }
 
 /// True if the version of Anthropic's API rejects citations in texts of the user.
 pub(super) fn rejects_user_citations(api_version: Option<&str>) -> bool {
-    api_version.is_some_and(|version| version >= WITHOUT_USER_CITATIONS)
+    rejecting_version(api_version, |it| matches!(it, Rejected::UserCitations)).is_some()
 }
 
 /// True if the version of Anthropic's API rejects documents in messages of the assistant.
 pub(super) fn rejects_documents(api_version: Option<&str>) -> bool {
-    api_version.is_some_and(|version| version >= WITHOUT_ASSISTANT_DOCUMENTS)
-}
-
-/// True if a model of Google requires a signature on the first call of a turn.
-pub(super) fn requires_signed_calls(model: &str) -> bool {
-    let name = model.rsplit('/').next().and_then(|name| name.strip_prefix("gemini-"));
-    name.and_then(version).is_some_and(|version| version >= SIGNED_SINCE)
-}
-
-/// The first number in a name and the number directly after it. Numbers of three and more digits are
-/// dates.
-fn version(name: &str) -> Option<(u32, u32)> {
-    let number = |word: &str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);
-    let words: Vec<&str> = name.split(['-', '.', '_', '@', ':']).collect();
-    let at = words.iter().position(|word| number(word).is_some())?;
-    Some((number(words[at])?, words.get(at + 1).and_then(|word| number(word)).unwrap_or(0)))
+    rejecting_version(api_version, |it| matches!(it, Rejected::AssistantDocuments)).is_some()
 }
 
 #[cfg(test)]
@@ -232,5 +380,13 @@ mod tests {
                 && requires_signed_calls("gemini-3.1-flash")
         );
         assert!(!requires_signed_calls("gemini-2.5-pro") && !requires_signed_calls("gpt-5"));
+    }
+
+    #[test]
+    fn every_row_has_a_source_and_its_date() {
+        for (_, names, date, source) in TABLE {
+            assert_eq!(date.len(), "2026-11-18".len(), "{}", names.family);
+            assert!(!source.is_empty(), "{}", names.family);
+        }
     }
 }

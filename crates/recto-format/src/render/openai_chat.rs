@@ -8,9 +8,23 @@ use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
-/// Audio of the model, which OpenAI stores under an id.
+/// Audio of the model, which OpenAI stores under an id, and reasoning in the form of OpenRouter.
 pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
-    is_assistant && kind == "openai_audio" && audio_id(json).is_some()
+    is_assistant
+        && match kind {
+            "openai_audio" => audio_id(json).is_some(),
+            REASONING_DETAILS => details(json).is_some(),
+            _ => false,
+        }
+}
+
+/// Type of the part with OpenRouter's field `reasoning_details`: a list of signed or encrypted reasoning.
+pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
+
+/// The items of such a part, without the brackets of the list.
+pub(crate) fn details(part: &str) -> Option<&str> {
+    let list = json::get(part, REASONING_DETAILS)?.strip_prefix('[')?.strip_suffix(']')?.trim();
+    (!list.is_empty()).then_some(list)
 }
 
 fn audio_id(part: &str) -> Option<Str<'_>> {
@@ -67,7 +81,20 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
             _ => None,
         })
         .collect();
-    if !thinking.is_empty() {
+    let details: Vec<&str> = turn
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::ProviderPart { json, .. } => details(json),
+            _ => None,
+        })
+        .collect();
+    if !details.is_empty() {
+        // They contain the thinking.
+        body.push(",\"reasoning_details\":[");
+        body.push(&details.join(","));
+        body.push("]");
+    } else if !thinking.is_empty() {
         body.push(",\"reasoning_content\":");
         body.quoted(&thinking.join("\\n"));
     }

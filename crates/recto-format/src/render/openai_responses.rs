@@ -86,12 +86,12 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
                 next_item(body);
                 body.push(&original.text);
             }
-            None => items(turn, body),
+            None => {
+                items(turn, body);
+                continue;
+            }
         }
-        for call in turn.calls_with_converted_results() {
-            next_item(body);
-            output(call, body);
-        }
+        outputs(turn.calls_with_converted_results(), body);
     }
     body.mark_unstable();
     body.push("]}");
@@ -103,13 +103,24 @@ fn next_item(body: &mut Body) {
     }
 }
 
-/// Writes a turn. Texts and media are collected into messages; calls and items of the model separate
-/// them.
+fn outputs<'t, 'a: 't>(calls: impl IntoIterator<Item = &'t Call<'a>>, body: &mut Body) {
+    for call in calls {
+        next_item(body);
+        output(call, body);
+    }
+}
+
+/// Writes a turn with the outputs of its calls. Texts and media are collected into messages; calls and items
+/// of the model separate them. The outputs of calls precede a text behind the calls.
 fn items(turn: &Turn<'_>, body: &mut Body) {
     let mut is_open = false;
+    let mut unanswered: Vec<&Call<'_>> = Vec::new();
     for block in &turn.blocks {
         let is_content =
             matches!(block, Block::Text { .. } | Block::Refusal(_) | Block::Media { .. });
+        if is_content {
+            outputs(unanswered.drain(..), body);
+        }
         let id = match block {
             Block::Text { extra, .. } => extra.item_id.filter(|_| turn.side == Side::Assistant),
             _ => None,
@@ -143,6 +154,7 @@ fn items(turn: &Turn<'_>, body: &mut Body) {
             Block::Call(it) => {
                 next_item(body);
                 call(it, body);
+                unanswered.extend(Some(&**it).filter(|it| !it.result.is_original));
             }
             Block::ProviderPart { json, .. } => {
                 next_item(body);
@@ -155,6 +167,7 @@ fn items(turn: &Turn<'_>, body: &mut Body) {
     if is_open {
         body.push("]}");
     }
+    outputs(unanswered, body);
 }
 
 fn part(block: &Block<'_>, is_assistant: bool, body: &mut Body) {

@@ -2,11 +2,12 @@
 //!
 //! A message that was imported from the provider's own format, or that already has the provider's form,
 //! is written unchanged: unknown fields, the order of fields and white space survive, and a provider's
-//! prompt cache stays valid. The exception are messages that a rule has to repair. [`Originals`] finds
+//! prompt cache stays valid. Messages that a rule has to repair are the exception. [`Originals`] finds
 //! the candidates and removes those that a finding affects; the planner converts the others.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use recto_core::Role;
 
@@ -15,57 +16,13 @@ use super::dialect::Dialect;
 use super::exchange::Exchanges;
 use super::plan::Planner;
 use super::refused::ImportedForm;
-use super::rule::{self, Finding, Rule};
+use super::rule::{self, Finding, Rule, RuleTrait};
 use super::turn::Turn;
 use crate::format::{Format, item_of};
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
 use crate::render::Target;
 use crate::source::is_same_model;
-
-/// Rules that an imported message cannot violate, because the provider itself accepted or produced its
-/// bytes; `refused.rs` lists the exceptions. All other rules concern relations between messages, which an
-/// edit can change.
-const ACCEPTED: &[Rule] = &[
-    rule::ALTERNATION,
-    rule::CALLS_FROM_THE_ASSISTANT,
-    rule::DOCUMENTS_HAVE_A_TEXT,
-    rule::ERRORS_ARE_MARKED,
-    rule::ERRORS_SAY_SOMETHING,
-    rule::IDS_FIT,
-    rule::INPUT_IS_AN_OBJECT,
-    rule::MEDIA_HAS_A_FORM,
-    rule::MEDIA_WHERE_IT_MAY_STAND,
-    rule::NAMES_FIT,
-    rule::NO_EMPTY_TEXT,
-    rule::PARTS_OF_THE_PROVIDER,
-    rule::SIGNED_CALLS,
-    rule::HAS_CONTENT,
-    rule::SPEAKERS,
-    rule::SYSTEM_IN_FRONT,
-    rule::UNIQUE_IDS,
-];
-
-/// The rules that a message of texts can violate, if it was not imported.
-const ABOUT_TEXTS: &[Rule] = &[
-    rule::NO_EMPTY_TEXT,
-    rule::NO_TRAILING_SPACE,
-    rule::RESULTS_HAVE_CALLS,
-    rule::HAS_CONTENT,
-    rule::SPEAKERS,
-    rule::SYSTEM_FOR_THE_MODEL,
-    rule::SYSTEM_IN_FRONT,
-    rule::WHOLE_CHARACTERS,
-];
-
-/// Rules whose violation can end when a message is appended.
-const CAN_END: &[Rule] = &[
-    rule::ANSWERED_CALLS,
-    rule::NO_TRAILING_SPACE,
-    rule::REASONING_WITH_ITS_ITEM,
-    rule::SERVER_CALLS_ARE_WHOLE,
-    rule::THINKING_IS_NOT_LAST,
-];
 
 /// Fields of a request that refer to messages stored at the provider.
 const STORED_HISTORY: &[&str] = &["previous_response_id", "conversation"];
@@ -95,7 +52,7 @@ enum Origin {
 /// The foreign messages of a view that can be written unchanged, by the position of their first message.
 #[derive(Default)]
 pub(super) struct Originals<'a> {
-    starts: Vec<Option<Original<'a>>>,
+    starts: Vec<Option<Rc<Original<'a>>>>,
     /// For each message, the position of the first message of its original.
     group_of: Vec<Option<usize>>,
     /// Positions of messages that were removed and may return when a message is appended.
@@ -125,7 +82,12 @@ impl<'a> Originals<'a> {
             let (len, original) = match source {
                 Some(source) => {
                     let len = group_len(&messages[at..]);
-                    let text = codec.original(&messages[at..at + len]);
+                    let pieces = &messages[at..at + len];
+                    let text = codec.original(pieces).filter(|_| {
+                        // A client can send such metadata too.
+                        let is_own = |it| codec.is_read_as(it, source.field, pieces);
+                        source.original.is_none_or(is_own)
+                    });
                     let text = text.filter(|_| !source.field.is_some_and(is_given));
                     let is_field = source.field.is_some();
                     // Without further fields it is a message, and not a response that contains one.
@@ -160,7 +122,7 @@ impl<'a> Originals<'a> {
             };
             if let Some(original) = original {
                 originals.group_of[at..at + len].fill(Some(at));
-                originals.starts[at] = Some(original);
+                originals.starts[at] = Some(Rc::new(original));
             }
             reasoning = reasoning_id(&messages[at]).or(reasoning);
             if messages[at].role != Role::Assistant {
@@ -176,7 +138,7 @@ impl<'a> Originals<'a> {
     /// only alone.
     fn place_fields(&mut self, messages: &[MessageParts<'a>], target: Target) {
         let list = target.format().codec().list_key();
-        let in_field = |original: &Option<Original<'a>>| {
+        let in_field = |original: &Option<Rc<Original<'a>>>| {
             original.as_ref().is_some_and(|original| original.field.is_some())
         };
         let leading = self.starts.iter().take_while(|original| in_field(original)).count();
@@ -184,6 +146,7 @@ impl<'a> Originals<'a> {
             let Some(original) = &mut self.starts[at] else { continue };
             let Some(field) = original.field else { continue };
             if field.is(list) {
+                let original = Rc::make_mut(original);
                 if messages.len() > at + 1 || leading != at + 1 {
                     original.text =
                         Cow::Owned(format!(r#"{{"role":"user","content":{}}}"#, original.text));
@@ -195,14 +158,19 @@ impl<'a> Originals<'a> {
         }
     }
 
+    /// True if no message keeps its bytes, also after an append.
+    pub(super) fn is_empty(&self) -> bool {
+        self.starts.iter().all(Option::is_none) && !self.unstable.contains(&true)
+    }
+
     /// The original whose first message is at this position.
-    pub(super) fn starting_at(&self, at: usize) -> Option<&Original<'a>> {
+    pub(super) fn starting_at(&self, at: usize) -> Option<&Rc<Original<'a>>> {
         self.starts.get(at)?.as_ref()
     }
 
     /// The original that contains the message at this position.
     pub(super) fn at(&self, at: usize) -> Option<&Original<'a>> {
-        self.starting_at(self.group_of.get(at).copied().flatten()?)
+        self.starting_at(self.group_of.get(at).copied().flatten()?).map(Rc::as_ref)
     }
 
     /// True if the message at this position is written with its original bytes.
@@ -210,8 +178,8 @@ impl<'a> Originals<'a> {
         self.group_of.get(at).is_some_and(Option::is_some)
     }
 
-    /// True if the message at this position may be written with its original bytes after an append.
-    pub(super) fn may_return(&self, at: usize) -> bool {
+    /// True if an append can change whether the message at this position keeps its bytes.
+    pub(super) fn is_unstable(&self, at: usize) -> bool {
         self.unstable.get(at).copied().unwrap_or_default()
     }
 
@@ -228,14 +196,13 @@ impl<'a> Originals<'a> {
             for at in [Some(finding.index), with].into_iter().flatten() {
                 let Some(start) = self.group_of.get(at).copied().flatten() else { continue };
                 let Some(original) = &self.starts[start] else { continue };
-                let is_beside = rule::KEEPS_MESSAGES.contains(finding.rule)
-                    || *finding.rule == rule::ANSWERED_CALLS;
+                let is_beside = finding.rule.is_beside_messages();
                 let is_accepted = match original.origin {
-                    Origin::Plain => !ABOUT_TEXTS.contains(finding.rule),
+                    Origin::Plain => !finding.rule.has(RuleTrait::AboutTexts),
                     Origin::Recognised => is_beside,
                     Origin::Imported => {
                         is_beside
-                            || ACCEPTED.contains(finding.rule)
+                            || finding.rule.has(RuleTrait::AcceptedIfImported)
                                 && !ImportedForm::at(messages, at, dialect.target, options)
                                     .violates(finding.rule)
                             || is_accepted_here(finding.rule, messages, at, options)
@@ -244,7 +211,7 @@ impl<'a> Originals<'a> {
                     }
                 };
                 if !is_accepted {
-                    self.remove_unstable(start, CAN_END.contains(finding.rule));
+                    self.remove_unstable(start, finding.rule.has(RuleTrait::CanEnd));
                 }
             }
         }
@@ -324,25 +291,25 @@ impl<'a> Originals<'a> {
         for (at, number, id) in results(messages) {
             let Some((call, _)) = exchanges.call_of((at, number)) else { continue };
             if self.contains(at) && !self.contains(call) && !self.keeps_reference(at, id, dialect) {
-                self.remove_unstable(at, self.may_return(at) || self.may_return(call));
+                self.remove_unstable(at, self.is_unstable(at) || self.is_unstable(call));
                 has_removed = true;
             }
             if !self.contains(at) {
                 // Without a source, a call only happens to have the provider's form. It may be one of several
                 // parallel calls in separate messages, which are merged.
                 if messages[call].source.is_none() && self.contains(call) {
-                    self.remove_unstable(call, self.may_return(at) || self.may_return(call));
+                    self.remove_unstable(call, self.is_unstable(at) || self.is_unstable(call));
                     has_removed = true;
                 }
-                *converted.entry(call).or_default() |= self.may_return(at);
+                *converted.entry(call).or_default() |= self.is_unstable(at);
             }
         }
         // If roles must alternate, the results for the calls of one message are in one message.
         if dialect.requires_alternation && !converted.is_empty() {
             for (at, number, _) in results(messages) {
                 let Some((call, _)) = exchanges.call_of((at, number)) else { continue };
-                if let Some(&may_return) = converted.get(&call).filter(|_| self.contains(at)) {
-                    self.remove_unstable(at, may_return);
+                if let Some(&is_unstable) = converted.get(&call).filter(|_| self.contains(at)) {
+                    self.remove_unstable(at, is_unstable);
                     has_removed = true;
                 }
             }
@@ -365,10 +332,10 @@ impl<'a> Originals<'a> {
         has_form && dialect.ids.accepts(&id.text()) && original.text.contains(id.escaped())
     }
 
-    fn remove_unstable(&mut self, at: usize, may_return: bool) {
+    fn remove_unstable(&mut self, at: usize, is_unstable: bool) {
         if let Some(start) = self.group_of[at]
             && let Some(original) = &self.starts[start]
-            && may_return
+            && is_unstable
         {
             let len = original.len;
             self.unstable[start..start + len].fill(true);

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use recto_core::Role;
 
@@ -17,7 +18,7 @@ use super::ids::Ids;
 use super::originals::{Original, Originals};
 use super::rule::{self, Finding, Rule};
 use super::turn::{Block, Call, Extra, Side, Turn};
-use super::{RenderOptions, Target, bedrock_converse, models, openai_responses};
+use super::{RenderOptions, Target, bedrock_converse, models, openai_chat, openai_responses};
 use crate::format::{Format, item_of};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
@@ -50,19 +51,15 @@ impl<'a> Plan<'a> {
         let none = Originals::default();
         let converted = Planner::of(messages, dialect, options, findings.clone(), &none);
         originals.remove_affected(messages, &converted);
+        if originals.is_empty() {
+            return converted.finish();
+        }
+        drop(converted);
         loop {
             let planner = Planner::of(messages, dialect, options, findings.clone(), &originals);
             let Planner { refused_originals: refused, exchanges, .. } = &planner;
             if refused.is_empty() {
-                let Planner { turns, findings, unstable_block, .. } = planner;
-                let Planner { disables_thinking, undescribed_tools, .. } = planner;
-                return Plan {
-                    turns,
-                    findings,
-                    unstable_block,
-                    disables_thinking,
-                    undescribed_tools,
-                };
+                return planner.finish();
             }
             let (refused, exchanges) = (refused.clone(), exchanges.clone());
             drop(planner);
@@ -151,6 +148,12 @@ impl ConvertedParts<'_> {
 }
 
 impl<'a> Planner<'a, '_> {
+    fn finish(self) -> Plan<'a> {
+        let Planner { turns, findings, unstable_block, disables_thinking, .. } = self;
+        let undescribed_tools = self.undescribed_tools;
+        Plan { turns, findings, unstable_block, disables_thinking, undescribed_tools }
+    }
+
     /// Reports a violation by the message at position `at`.
     pub(super) fn report(&mut self, rule: &'static Rule, at: usize, message: impl Into<String>) {
         self.report_with(rule, at, None, message);
@@ -165,8 +168,7 @@ impl<'a> Planner<'a, '_> {
         message: impl Into<String>,
     ) {
         // A message that keeps its bytes is accepted as it is.
-        let is_beside = rule::KEEPS_MESSAGES.contains(rule) || *rule == rule::ANSWERED_CALLS;
-        if self.originals.contains(at) && !is_beside {
+        if self.originals.contains(at) && !rule.is_beside_messages() {
             return;
         }
         debug_assert!(rule.targets.contains(&self.dialect.target), "{}", rule.name);
@@ -180,7 +182,7 @@ impl<'a> Planner<'a, '_> {
     /// Converts the message at position `at` into blocks and adds its turns.
     fn convert_message(&mut self, at: usize) {
         if let Some(original) = self.originals.starting_at(at) {
-            return self.keep_original(at, original.clone());
+            return self.keep_original(at, Rc::clone(original));
         }
         if self.originals.contains(at) {
             return; // the first message of the original has all of it
@@ -259,7 +261,7 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// Adds a turn that keeps its bytes. Its blocks are not written; they tell which calls it has.
-    fn keep_original(&mut self, at: usize, original: Original<'a>) {
+    fn keep_original(&mut self, at: usize, original: Rc<Original<'a>>) {
         let mut converted = ConvertedParts::default();
         let mut side = Side::User;
         let from: Vec<usize> = (at..at + original.len).collect();
@@ -284,7 +286,7 @@ impl<'a> Planner<'a, '_> {
         // An append can add or change the result of an open call.
         let is_open = |block: &Block<'_>| match block {
             Block::Call(call) => {
-                call.result.from.is_none_or(|from| self.originals.may_return(from))
+                call.result.from.is_none_or(|from| self.originals.is_unstable(from))
             }
             _ => false,
         };
@@ -329,7 +331,7 @@ impl<'a> Planner<'a, '_> {
             Side::System if self.is_listed_system(at, &blocks) => {
                 // If a message of the user is appended, the system message becomes text of the user.
                 let is_last = at + 1 == self.messages.len();
-                let is_unstable = is_last || self.originals.may_return(at);
+                let is_unstable = is_last || self.originals.is_unstable(at);
                 let (name, from, original) = (None, vec![at], None);
                 let is_listed = true;
                 let turn = Turn { side, blocks, name, from, original, is_listed, is_unstable };
@@ -360,7 +362,7 @@ impl<'a> Planner<'a, '_> {
                 before.from.push(at);
             }
             _ => {
-                let is_unstable = self.originals.may_return(at);
+                let is_unstable = self.originals.is_unstable(at);
                 self.turns.push(Turn {
                     side,
                     blocks,
@@ -647,7 +649,7 @@ impl<'a> Planner<'a, '_> {
             None => made_by().is_some_and(|model| models::binds_thinking(&model)),
         };
         self.dialect.target == Target::Anthropic
-            && self.options.edited_before.contains(&at)
+            && self.options.invalid_thinking.contains(&at)
             && binds
             && !asks_to_drop_thinking(self.options)
     }
@@ -662,12 +664,23 @@ impl<'a> Planner<'a, '_> {
         self.is_from_target(at)
             && match self.dialect.thinking {
                 Thinking::ByModel => {
-                    !text.is_empty() && self.options.model.is_some_and(models::takes_reasoning)
+                    let takes = self.options.model.is_some_and(models::takes_reasoning);
+                    !text.is_empty() && (takes || self.has_reasoning_details(at))
                 }
                 Thinking::None => false,
                 Thinking::Signed => is_signed,
                 Thinking::Any => !text.is_empty() && signature.is_none_or(is_base64),
             }
+    }
+
+    /// True if the message also has its thinking in the form of OpenRouter.
+    fn has_reasoning_details(&self, at: usize) -> bool {
+        self.messages[at].parts.iter().any(|part| match part {
+            Part::Other { kind, json } => {
+                kind.is(openai_chat::REASONING_DETAILS) && openai_chat::details(json).is_some()
+            }
+            _ => false,
+        })
     }
 
     /// The original item of a part, if the target accepts it unchanged.
@@ -679,7 +692,7 @@ impl<'a> Planner<'a, '_> {
     /// The further fields of a part that the target accepts.
     pub(super) fn extra(&mut self, side: Side, at: usize, part: &Part<'a>) -> Extra<'a> {
         let mut extra = Extra::default();
-        if !part.has_more() {
+        if !part.has_meaning() {
             return extra;
         }
         let signature = part.signature();
@@ -771,46 +784,63 @@ impl<'a> Planner<'a, '_> {
         self.exchanges = exchanges;
     }
 
-    /// Makes the ids of calls unique.
+    /// Makes the ids of calls unique. At Anthropic, imported messages of a later turn may use an id again.
     fn assign_unique_ids(&mut self) {
-        let mut ids = Ids::default();
         let rules = &self.dialect.ids;
-        let findings = &mut self.findings;
-        // Ids in original bytes cannot change, so they are reserved.
-        let kept = self.turns.iter().filter(|turn| turn.original.is_some());
-        for call in kept.flat_map(Turn::calls) {
-            ids.reserve(call.id.clone());
-        }
-        let has_kept_result = |call: &&Call<'a>| call.result.is_original;
-        for call in self.turns.iter().flat_map(Turn::calls).filter(has_kept_result) {
-            ids.reserve(call.id.clone());
-        }
-        // At Anthropic, a later turn may use an id again.
         let may_reuse = self.dialect.target == Target::Anthropic;
-        let converted = self.turns.iter_mut().filter(|turn| turn.original.is_none());
-        let blocks = converted.flat_map(|turn| {
-            let number = turn.from.first().copied();
-            turn.blocks.iter_mut().map(move |block| (number, block))
-        });
-        let mut turn = None;
-        for (number, block) in blocks {
-            if may_reuse && turn != Some(number) {
-                (turn, ids) = (Some(number), Ids::default());
+        let (messages, format) = (self.messages, self.dialect.target.format().name());
+        let may_reuse_at = |at: usize| {
+            may_reuse && messages[at].source.is_some_and(|source| source.is_from(format))
+        };
+        // Messages of the assistant belong to one turn if no result is written between them. An original is
+        // the place of its results, so they are written later.
+        let mut number = 0;
+        let turn_of = |turn: &Turn<'_>| {
+            let this = number;
+            let is_open =
+                turn.side == Side::Assistant && turn.calls().all(|call| call.result.is_original);
+            number += usize::from(may_reuse && !is_open);
+            this
+        };
+        let numbers: Vec<usize> = self.turns.iter().map(turn_of).collect();
+        let mut of_turns: Vec<Ids<'a>> = Vec::new();
+        of_turns.resize_with(number + 1, Ids::default);
+        let mut of_all = Ids::default();
+        // Ids in original bytes cannot change, so they are reserved.
+        for (turn, &number) in self.turns.iter().zip(&numbers) {
+            let is_kept = turn.original.is_some();
+            for call in turn.calls().filter(|call| is_kept || call.result.is_original) {
+                of_turns[number].reserve(call.id.clone());
+                of_all.reserve(call.id.clone());
             }
-            let Block::Call(call) = block else { continue };
-            if call.result.is_original {
+        }
+        let findings = &mut self.findings;
+        for (turn, number) in self.turns.iter_mut().zip(numbers) {
+            if turn.original.is_some() {
                 continue;
             }
-            let (id, is_other) = ids.assign(call.id.clone(), rules);
-            if is_other {
-                findings.push(Finding {
-                    rule: &rule::UNIQUE_IDS,
-                    index: call.at,
-                    message: format!("the id \"{}\" is used more than once", call.id),
-                    with: call.result.from,
-                });
+            let of_turn = &mut of_turns[number];
+            for block in &mut turn.blocks {
+                let Block::Call(call) = block else { continue };
+                if call.result.is_original {
+                    continue;
+                }
+                let (ids, others) = match may_reuse_at(call.at) {
+                    true => (&mut *of_turn, &mut of_all),
+                    false => (&mut of_all, &mut *of_turn),
+                };
+                let (id, is_other) = ids.assign(call.id.clone(), rules);
+                others.reserve(id.clone());
+                if is_other {
+                    findings.push(Finding {
+                        rule: &rule::UNIQUE_IDS,
+                        index: call.at,
+                        message: format!("the id \"{}\" is used more than once", call.id),
+                        with: call.result.from,
+                    });
+                }
+                call.id = id;
             }
-            call.id = id;
         }
     }
 }

@@ -10,6 +10,7 @@ use recto_core::Role;
 
 use super::rule::{self, Rule};
 use super::{RenderOptions, Target, models};
+use crate::format::anthropic::is_value;
 use crate::json::{self, Str};
 use crate::media::MediaKind;
 use crate::parts::{MessageParts, Part};
@@ -73,6 +74,8 @@ impl<'a> ImportedForm<'a> {
             }
             rule::NAMES_FIT => is_openai,
             rule::NO_EMPTY_TEXT => self.has_rejected_text(),
+            // A later turn may use an id again, so the calls are in one turn.
+            rule::UNIQUE_IDS => is_claude,
             _ => false,
         }
     }
@@ -129,6 +132,9 @@ impl<'a> ImportedForm<'a> {
 
     /// The rule that the original form of the message violates, if the parts do not show the violation.
     pub(super) fn violation(&self, original: &str) -> Option<(&'static Rule, String)> {
+        if let Some(violation) = self.value_as_content(original) {
+            return Some(violation);
+        }
         match self.target {
             _ if !self.is_strict => None,
             Target::OpenAiChat if has_only_null(original) => {
@@ -138,6 +144,24 @@ impl<'a> ImportedForm<'a> {
             Target::OpenAiResponses => part_of_another_role(original, self.message.role),
             _ => None,
         }
+    }
+
+    /// The violation by a content that is an object or a number.
+    fn value_as_content(&self, original: &str) -> Option<(&'static Rule, String)> {
+        let of_message = json::get(original, "content");
+        let of_results = || {
+            let blocks = of_message.filter(|content| json::is_list(content)).map(json::items);
+            let is_result =
+                |block: &&str| json::get_str(block, "type").is_some_and(|it| it.is("tool_result"));
+            let results = blocks.into_iter().flatten().filter(is_result);
+            results.filter_map(|block| json::get(block, "content")).find(|it| is_value(it))
+        };
+        let value = match self.target {
+            Target::OpenAiChat => of_message.filter(|content| is_value(content)),
+            Target::Anthropic => of_message.filter(|content| is_value(content)).or_else(of_results),
+            _ => None,
+        };
+        value.map(|_| (&rule::CONTENT_IS_TEXT, "the content is a JSON value".to_owned()))
     }
 }
 

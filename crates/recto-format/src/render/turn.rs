@@ -4,6 +4,7 @@
 //! escaped form.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use crate::json::{self, Str};
 use crate::media::Media;
@@ -28,7 +29,7 @@ pub(crate) struct Turn<'a> {
     /// Positions of its messages in the view. Empty for a placeholder.
     pub(crate) from: Vec<usize>,
     /// The bytes that are written instead of the blocks.
-    pub(crate) original: Option<Original<'a>>,
+    pub(crate) original: Option<Rc<Original<'a>>>,
     /// True for a system text that is written as a message in the list of messages.
     pub(crate) is_listed: bool,
     /// True if an append can change the first byte of the turn.

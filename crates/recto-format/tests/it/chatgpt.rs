@@ -166,7 +166,8 @@ fn graphs_of_all_shapes_are_imported_completely() {
     ];
     let replay = imported(&one_conversation("\"a\"", &nodes), CHATGPT);
     assert_eq!(texts_by_role(first(&replay)), ["user: a"]);
-    assert_eq!(replay.warnings.len(), 2);
+    // Two for the cycle, and one for the order: the current branch is last.
+    assert_eq!(replay.warnings.len(), 3);
 }
 
 #[test]
@@ -337,7 +338,8 @@ fn unreadable_content_is_reported_with_its_node() {
     ];
     let replay = imported(&one_conversation("\"b\"", &nodes), CHATGPT);
     let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
-    assert_eq!(fields, ["mapping.b.message.author.role"]);
+    // There is no message behind the node that could store it.
+    assert_eq!(fields, ["mapping.b.message.author.role", "mapping"]);
     assert_eq!(texts_by_role(first(&replay)), ["user: a"]);
 }
 
@@ -388,6 +390,15 @@ fn links_that_contradict_the_graph_are_reported() {
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].starts_with("mapping.a.parent: the parent \"gone\" is not in"), "{found:?}");
     assert!(found[1].starts_with("mapping.a.children: \"lost\" is not a child"), "{found:?}");
+    let reversed = [node("b", Some("a"), &[]), node("a", None, &["b"])];
+    let order =
+        "mapping: export writes the nodes in the order of the branches, the current one last";
+    assert_eq!(remarks(&reversed), [order]);
+    let spaced =
+        one_conversation("\"a\"", &[node("a", None, &[])]).replace(",\"current", ", \"current");
+    let read = read(spaced.as_bytes()).unwrap();
+    let [remark] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
+    assert!(remark.message.contains("no white space between"), "{remark:?}");
     let unlisted = [node("a", None, &[]), node("b", Some("a"), &[])];
     let found = remarks(&unlisted);
     assert_eq!(

@@ -447,6 +447,42 @@ fn parallel_calls_in_two_messages_are_accepted_by_anthropic_and_google() {
     check_round_trip(gemini, Format::Gemini, Target::Gemini, "contents");
 }
 
+/// A later turn may use the id of a call again. An edit can make both calls one turn, and then the provider
+/// rejects the id.
+#[test]
+fn calls_with_one_id_that_an_edit_puts_side_by_side_get_different_ids() {
+    let call = |name: &str| {
+        format!(
+            r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"c1","name":"{name}","input":{{}}}}]}}"#
+        )
+    };
+    let result = |text: &str| {
+        format!(
+            r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c1","content":"{text}"}}]}}"#
+        )
+    };
+    let request = format!(
+        r#"{{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{{"role":"user","content":"go"}},{},{},{},{}]}}"#,
+        call("a"),
+        result("1"),
+        call("b"),
+        result("2")
+    );
+    check_round_trip(&request, Format::Anthropic, Target::Anthropic, "messages");
+    let mut view = view_of(&request, Format::Anthropic);
+    view.swap(2, 3);
+    let (body, rendered) = rendered(&view, Target::Anthropic, Some("claude-haiku-4-5"));
+    let found = rendered.findings.iter().any(|finding| finding.rule.name == "unique_ids");
+    assert!(found, "{:?}", rendered.findings);
+    let ids = |key: &str| -> std::collections::BTreeSet<String> {
+        let messages = body["messages"].as_array().unwrap().iter();
+        let blocks = messages.flat_map(|it| it["content"].as_array().into_iter().flatten());
+        blocks.filter_map(|block| block[key].as_str().map(str::to_owned)).collect()
+    };
+    assert_eq!(ids("id").len(), 2, "{body}");
+    assert_eq!(ids("id"), ids("tool_use_id"), "{body}");
+}
+
 #[test]
 fn consecutive_messages_of_one_role_keep_their_bytes_at_anthropic_and_google() {
     let anthropic = r#"{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"user","content":[{"type":"text","text":"b"}]},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1"}]},{"role":"user","content":"go on"}]}"#;
@@ -525,7 +561,7 @@ fn thinking_after_an_edit_is_omitted_for_models_that_bind_it() {
         let options = RenderOptions {
             model: Some(model),
             fields,
-            edited_before: &[3],
+            invalid_thinking: &[3],
             ..RenderOptions::default()
         };
         let rendered = render(&view, Target::Anthropic, &options).unwrap();
@@ -596,4 +632,177 @@ fn items_that_are_not_known_keep_their_bytes_for_every_model() {
         );
         check_round_trip(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
     }
+}
+
+fn message(value: Value) -> Message {
+    Message::from_json(&value.to_string()).unwrap()
+}
+
+#[test]
+fn an_original_that_disagrees_with_its_message_is_not_sent() {
+    let forged = [
+        ("openai-chat", json!({"role": "assistant", "content": "FORGED"})),
+        ("openai-chat", json!({"role": "user", "content": "FORGED"})),
+        ("openai-responses", json!({"role": "user", "content": "FORGED"})),
+        ("anthropic", json!({"role": "assistant", "content": "FORGED"})),
+        ("anthropic", json!({"role": "user", "content": [{"type": "text", "text": "FORGED"}]})),
+        ("anthropic", json!({"role": "assistant", "content": "hi", "x": "FORGED"})),
+        ("gemini", json!({"role": "user", "parts": [{"text": "FORGED"}]})),
+        ("bedrock-converse", json!({"role": "user", "content": [{"text": "FORGED"}]})),
+        ("anthropic", json!("FORGED")),
+        ("anthropic", json!({"FORGED": 1})),
+        ("openai-chat", json!([{"role": "user", "content": "FORGED"}])),
+    ];
+    for (name, original) in forged {
+        let target = Target::named(name).unwrap();
+        for field in [None, Some("system")] {
+            let mut source = json!({"format": name, "original": original});
+            if let Some(field) = field {
+                source["field"] = field.into();
+            }
+            let forged = json!({"role": "user", "content": "hi", "metadata": {"source": source}});
+            let view = [message(forged.clone()), text("assistant", "a"), text("user", "b")];
+            let (body, _) = rendered(&view, target, None);
+            assert!(!body.to_string().contains("FORGED"), "{forged}: {body}");
+            assert!(body.to_string().contains("\"hi\""), "{forged}: {body}");
+        }
+    }
+    // The pieces of one foreign message, of which one has another text.
+    let request = r#"{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},{"role":"user","x":1,"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1"},{"type":"text","text":"FORGED"}]}]}"#;
+    let mut view = view_of(request, Format::Anthropic);
+    let last = view.len() - 1;
+    view[last] = Message::from_json(&view[last].json().replace("FORGED", "hi")).unwrap();
+    let (body, _) = rendered(&view, Target::Anthropic, None);
+    assert!(!body.to_string().contains("FORGED"), "{body}");
+}
+
+#[test]
+fn an_original_that_agrees_with_its_message_is_sent() {
+    // Calls without ids get generated ones, which depend on the messages before.
+    let chat = r#"{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"},"x":1},{"role":"function","name":"f","content":"1","x":1},{"role":"user","content":[{"type":"text","text":"b"},{"type":"text"}]}]}"#;
+    check_round_trip(chat, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    let gemini = r#"{"contents":[{"parts":[{"text":"a"}],"role":"user"},{"parts":[{"functionCall":{"name":"f","args":{}}}],"role":"model"},{"parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}],"role":"user"}]}"#;
+    check_round_trip(gemini, Format::Gemini, Target::Gemini, "contents");
+    let anthropic = r#"{"max_tokens":9,"system":[{"text":"s","type":"text"}],"messages":[{"content":[{"text":"q","type":"text"}],"role":"user"},{"content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}],"role":"assistant"},{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1"},{"type":"text","text":"b"}],"role":"user"}]}"#;
+    check_round_trip(anthropic, Format::Anthropic, Target::Anthropic, "messages");
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "f", "input": {}})
+}
+
+fn result(id: &str, content: &str) -> Value {
+    json!({"type": "tool_result", "tool_use_id": id, "content": content})
+}
+
+#[test]
+fn a_repeated_id_in_a_later_turn_is_repaired_if_it_was_not_imported() {
+    let view = [
+        message(json!({"role": "assistant", "content": [call("c4")]})),
+        message(json!({"role": "tool", "content": [result("c4", "1")]})),
+        message(json!({"role": "assistant", "content": [call("c4")]})),
+        message(json!({"role": "tool", "content": [result("c4", "2")]})),
+    ];
+    for &target in Target::ALL.iter().filter(|target| **target != Target::Gemini) {
+        let (body, rendered) = rendered(&view, target, None);
+        let found: Vec<usize> = rendered
+            .findings
+            .iter()
+            .filter(|finding| finding.rule.name == "unique_ids")
+            .map(|finding| finding.index)
+            .collect();
+        assert_eq!(found, [2], "{target}");
+        assert_eq!(body.to_string().matches("\"c4_2\"").count(), 2, "{target}: {body}");
+    }
+}
+
+#[test]
+fn a_blank_text_of_an_error_is_replaced() {
+    for blank in ["", " ", "\n\t"] {
+        let mut failed = result("c", blank);
+        failed["is_error"] = true.into();
+        let view = [
+            message(json!({"role": "assistant", "content": [call("c")]})),
+            message(json!({"role": "tool", "content": [failed]})),
+        ];
+        let (body, rendered) = rendered(&view, Target::Anthropic, None);
+        let found = |name: &str| rendered.findings.iter().any(|it| it.rule.name == name);
+        assert!(found("errors_say_something"), "{blank:?}: {body}");
+        assert!(body.to_string().contains("[no result]"), "{blank:?}: {body}");
+    }
+}
+
+#[test]
+fn the_outputs_of_calls_precede_a_text_behind_the_calls() {
+    let text = json!({"type": "text", "text": "k"});
+    let view = [
+        message(
+            json!({"role": "assistant", "content": [call("c1"), call("c2"), text, call("c3")]}),
+        ),
+        message(json!({"role": "tool", "content": [result("c1", "1"), result("c2", "2")]})),
+        message(json!({"role": "tool", "content": [result("c3", "3")]})),
+    ];
+    let (body, _) = rendered(&view, Target::OpenAiResponses, None);
+    let items = body["input"].as_array().unwrap().iter();
+    let items: Vec<String> = items
+        .map(|item| match item["call_id"].as_str() {
+            Some(id) => format!("{} {id}", item["type"].as_str().unwrap()),
+            None => item["type"].as_str().unwrap().to_owned(),
+        })
+        .collect();
+    let wanted = [
+        "function_call c1",
+        "function_call c2",
+        "function_call_output c1",
+        "function_call_output c2",
+        "message",
+        "function_call c3",
+        "function_call_output c3",
+    ];
+    assert_eq!(items, wanted, "{body}");
+    // Read again, the request violates no rule.
+    let again = view_of(
+        &format!(r#"{{"model":"gpt-5","input":{}}}"#, body["input"]),
+        Format::OpenAiResponses,
+    );
+    assert_eq!(lint(&again, Target::OpenAiResponses, &options(None)), []);
+}
+
+#[test]
+fn a_value_as_the_content_of_a_result_becomes_its_json_text() {
+    for value in [r#"{"ok":true}"#, "5", "false"] {
+        let chat = format!(
+            r#"{{"messages":[{{"role":"user","content":"q"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"c1","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"c1","content":{value}}}]}}"#
+        );
+        let anthropic = format!(
+            r#"{{"max_tokens":9,"messages":[{{"role":"user","content":"q"}},{{"role":"assistant","content":[{{"type":"tool_use","id":"c1","name":"f","input":{{}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c1","content":{value}}}]}}]}}"#
+        );
+        for (request, format) in [(chat, Format::OpenAiChat), (anthropic, Format::Anthropic)] {
+            let view = view_of(&request, format);
+            for target in Target::ALL {
+                let (body, rendered) = rendered(&view, target, None);
+                let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+                let is_own = target.name() == format.name();
+                assert_eq!(names.contains(&"content_is_text"), is_own, "{target}: {names:?}");
+                let text = body.to_string();
+                assert!(!text.contains("[no result]"), "{target}: {body}");
+                assert!(text.matches("\"c1\"").count() <= 2, "{target}: {body}");
+                let written = serde_json::to_string(value).unwrap();
+                // Google's results are objects.
+                let is_written = text.contains(&format!(":{written}"))
+                    || target == Target::Gemini && text.contains(&format!("\"response\":{value}"));
+                assert!(is_written, "{target}: {body}");
+            }
+            // Exported, it is as it was.
+            let lists: Value =
+                serde_json::from_str(&exported(&view, format, Container::List)).unwrap();
+            let given: Value = serde_json::from_str(&request).unwrap();
+            assert_eq!(lists, given["messages"]);
+        }
+    }
+    let request = r#"{"model":"gpt-5","messages":[{"role":"user","content":"q"},{"role":"user","content":7}]}"#;
+    let view = view_of(request, Format::OpenAiChat);
+    let (body, rendered) = rendered(&view, Target::OpenAiChat, None);
+    assert_eq!(body["messages"], json!([{"role": "user", "content": "q"}]));
+    assert!(rendered.findings.iter().any(|finding| finding.rule.name == "content_is_text"));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use recto_core::{Approx, Fit};
-use recto_format::{ForeignList, Format, ListItem, Target};
+use recto_format::{Error, ForeignList, Format, ListItem, Target};
 
 /// Two tool exchanges in each format that is a list: the user asks, a tool is called, its result is long,
 /// and the user asks again. The result of the second call is missing.
@@ -185,6 +185,61 @@ fn a_message_without_content_stays_in_a_cut_and_a_repair_omits_it_if_the_provide
 }
 
 #[test]
+fn the_messages_that_repairs_add_are_part_of_the_budget() {
+    let mut too_large = 0;
+    for (format, target, messages) in lists() {
+        let fitted = |max_tokens: u64| {
+            let mut list = read(&messages, format);
+            let result = list.fit_and_repair(&Fit::within(max_tokens), &[], target, None);
+            result.map(|findings| (list, findings))
+        };
+        for budget in 1..200 {
+            let mut separate = read(&messages, format);
+            let is_fitted = separate.fit(&Fit::within(budget), &[]).is_ok();
+            separate.repair(target, None).unwrap();
+            too_large += usize::from(is_fitted && separate.tokens() > budget);
+            match fitted(budget) {
+                Ok((list, findings)) => {
+                    assert!(list.tokens() <= budget, "{format}: {} > {budget}", list.tokens());
+                    assert!(findings.iter().any(|it| it.rule.name == "answered_calls"));
+                }
+                Err(recto_format::Error::Engine(recto_core::Error::BudgetTooSmall {
+                    needed,
+                    max_tokens,
+                })) => {
+                    assert_eq!(max_tokens, budget, "{format}");
+                    assert!(needed > budget && fitted(needed).is_ok(), "{format}: {needed}");
+                }
+                Err(error) => panic!("{format}, {budget}: {error}"),
+            }
+        }
+    }
+    assert!(too_large > 0, "no budget was exceeded by a repair alone");
+}
+
+/// The text of such a message would not be counted.
+#[test]
+fn a_list_with_an_unknown_role_is_refused() {
+    for (format, message) in [
+        (Format::Recto, r#"{"role":"critic","content":"a long text"}"#),
+        (Format::OpenAiChat, r#"{"role":"critic","content":"a long text"}"#),
+        (Format::OpenAiResponses, r#"{"role":"critic","content":"a long text"}"#),
+        (Format::Anthropic, r#"{"role":"critic","content":"a long text"}"#),
+        (Format::Gemini, r#"{"role":"critic","parts":[{"text":"a long text"}]}"#),
+        (Format::BedrockConverse, r#"{"role":"critic","content":[{"text":"a long text"}]}"#),
+        (Format::VercelModel, r#"{"role":"critic","content":"a long text"}"#),
+        (Format::OpenAiAgentsJs, r#"{"role":"critic","content":"a long text"}"#),
+    ] {
+        let Err(error) = ForeignList::read(&[message], format, Arc::new(Approx)) else {
+            panic!("{format}: it was read");
+        };
+        assert_eq!(error.code(), "invalid_message", "{format}: {error}");
+        let text = error.to_string();
+        assert!(text.contains("critic") && text.contains(format.name()), "{format}: {text}");
+    }
+}
+
+#[test]
 fn a_budget_that_is_too_small_for_a_whole_message_is_reported_with_one_that_suffices() {
     let messages = [
         format!(r#"{{"role":"user","content":"{}"}}"#, "old ".repeat(40)),
@@ -198,4 +253,87 @@ fn a_budget_that_is_too_small_for_a_whole_message_is_reported_with_one_that_suff
         assert!(error.contains(&format!("{given} tokens")), "{given}: {error}");
         assert!(error.contains(&format!("to {needed} or more")), "{given}: {error}");
     }
+}
+
+/// Read as Recto's own, their tool calls would be neither counted nor paired.
+#[test]
+fn messages_of_another_format_are_refused_with_their_format() {
+    let own = r#"{"role":"user","content":"hi"}"#;
+    for (format, _, messages) in lists() {
+        if format == Format::Recto {
+            continue;
+        }
+        // Plain texts are the same in several formats.
+        let is_text =
+            |it: &String| ["first", "second", "Be brief."].iter().any(|text| it.contains(text));
+        for message in messages.iter().filter(|message| !is_text(message)) {
+            let list = ForeignList::read(&[own, message], Format::Recto, Arc::new(Approx));
+            let Err(Error::ForeignMessage { position, format: found }) = list else {
+                panic!("{format}: {message}")
+            };
+            assert_eq!((position, found), (1, Some(format)), "{message}");
+        }
+    }
+    let developer = r#"{"role":"developer","content":"Be brief."}"#;
+    let unknown = r#"{"role":"assistant","content":"a","functionCall":{"do":"it"}}"#;
+    for (message, found) in [(developer, Some(Format::OpenAiChat)), (unknown, None)] {
+        let error = ForeignList::read(&[message], Format::Recto, Arc::new(Approx)).unwrap_err();
+        let Error::ForeignMessage { position: 0, format } = error else { panic!("{error}") };
+        assert_eq!(format, found, "{message}");
+    }
+}
+
+#[test]
+fn the_tokens_of_a_repaired_list_are_those_of_its_messages() {
+    let messages = [
+        r#"{"role":"user","content":"u u u u"}"#,
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c0","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
+    ];
+    let read =
+        |list: &[&str]| ForeignList::read(list, Format::OpenAiChat, Arc::new(Approx)).unwrap();
+    let tokens_of = |list: &ForeignList| {
+        let items = list.items().unwrap();
+        let texts: Vec<&str> = items
+            .iter()
+            .map(|item| match item {
+                ListItem::Kept(at) => messages[*at],
+                ListItem::Made(text) => text.as_str(),
+                _ => panic!("{item:?}"),
+            })
+            .collect();
+        read(&texts).tokens()
+    };
+    let mut list = read(&messages);
+    list.repair(Target::OpenAiChat, None).unwrap();
+    let whole = tokens_of(&list);
+    assert_eq!(list.tokens(), whole);
+    for budget in 1..=whole {
+        let mut list = read(&messages);
+        match list.fit_and_repair(&Fit::within(budget), &[], Target::OpenAiChat, None) {
+            Ok(_) => {
+                assert!(list.tokens() <= budget, "{budget}");
+                assert_eq!(list.tokens(), tokens_of(&list), "{budget}");
+            }
+            Err(error) => assert_eq!(error.code(), "budget_too_small"),
+        }
+    }
+}
+
+#[test]
+fn a_role_that_the_format_does_not_have_is_an_invalid_message() {
+    let messages = [r#"{"role":"bogus","content":"a"}"#, r#"{"role":"user","content":"b"}"#];
+    let error = ForeignList::read(&messages, Format::OpenAiChat, Arc::new(Approx)).unwrap_err();
+    let written = error.to_json();
+    assert_eq!(written["error"]["code"], "invalid_message");
+    assert_eq!(written["error"]["field"], "[0].role");
+}
+
+#[test]
+fn a_path_without_messages_is_an_error_that_says_where_they_are() {
+    let document = r#"[{"role":"user","content":"b"}]"#;
+    let error = recto_format::select_messages(document, Some("x")).unwrap_err();
+    let written = error.to_json();
+    assert_eq!(written["error"]["field"], "select");
+    let message = written["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with("the document is the list of messages"), "{message}");
 }

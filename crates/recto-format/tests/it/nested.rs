@@ -6,7 +6,7 @@ use recto_format::{
     Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Target, export,
     export_log, fix, import, lint, render,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::generate::{self, Choices};
 use testkit::tool_form;
 
@@ -144,8 +144,31 @@ fn check(transcript: &[Value], model: Option<&str>) {
     assert!(nested.iter().all(|message| own.contains(message.json())));
 }
 
+#[test]
+fn only_a_flat_call_with_anthropics_id_keeps_its_bytes_until_a_converted_result_follows() {
+    let flat = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_01","name" : "load","input":{"a":1}}]}"#;
+    let nested = tool_form::nested(&serde_json::from_str(flat).unwrap());
+    let result = json!({"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "toolu_01", "content": "found"},
+    ]});
+    let options = RenderOptions { model: Some("claude-a"), ..RenderOptions::default() };
+    let rendered = |view: &[Message]| render(view, Target::Anthropic, &options).unwrap();
+    let view = [Message::from_json(flat).unwrap(), message(&result)];
+    let (open, closed) = (rendered(&view[..1]), rendered(&view));
+    assert!(open.body.contains(flat) && !closed.body.contains(flat), "{}", closed.body);
+    // The bytes of the flat call change with the result, so they are not part of the stable prefix.
+    assert_eq!(open.body[..open.stable], closed.body[..open.stable]);
+    assert!(open.stable <= open.body.find(flat).unwrap());
+
+    let nested = [message(&nested), message(&result)];
+    let (open, same) = (rendered(&nested[..1]), rendered(&nested));
+    assert_eq!(same.body, closed.body);
+    assert_eq!(open.body[..open.stable], closed.body[..open.stable]);
+    assert!(open.body[..open.stable].contains(r#""name":"load","input":{"a":1}}"#));
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 15000, ..ProptestConfig::default() })]
 
     #[test]
     fn nested_parts_are_rendered_linted_and_exported_like_flat_ones(
@@ -153,6 +176,10 @@ proptest! {
         model in 0..4_usize,
     ) {
         let transcript = generate::transcript(&mut Choices::new(&numbers), 12);
+        // A flat message whose calls have Anthropic's ids is Anthropic's message and keeps its bytes, a
+        // nested one is converted: see the test of their difference.
+        let transcript = Value::from(transcript).to_string().replace("\"toolu_", "\"call_");
+        let transcript: Vec<Value> = serde_json::from_str(&transcript).unwrap();
         let models = [None, Some("claude-a"), Some("gemini-3-pro"), Some("gpt-b")];
         check(&transcript, models[model]);
     }

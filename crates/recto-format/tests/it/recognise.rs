@@ -96,6 +96,24 @@ fn an_empty_list_is_a_conversation_without_messages() {
     }
 }
 
+/// Its first message may be missing, but its system text is a message.
+#[test]
+fn a_request_with_a_system_text_alone_is_a_conversation_with_that_text() {
+    let request =
+        r#"{"model":"claude-sonnet-4-5","max_tokens":9,"system":"Be brief.","messages":[]}"#;
+    let (format, replay) = read(request);
+    assert_eq!(format, Format::Anthropic);
+    let [replayed] = &replay.conversations[..] else { panic!("one conversation") };
+    let view = visible(replayed);
+    assert_eq!(view.iter().map(|it| it.text().into_owned()).collect::<Vec<_>>(), ["Be brief."]);
+    assert_eq!(view[0].role(), recto_core::Role::System);
+    let options = recto_format::RenderOptions::default();
+    let error = recto_format::render(&view, recto_format::Target::Anthropic, &options).unwrap_err();
+    assert_eq!(error.code(), "empty_content");
+    let missing = "it needs a text, an image or a file from the user or the model";
+    assert!(error.to_string().contains(missing), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 

@@ -55,6 +55,7 @@ const TESTED_ELSEWHERE: &[&str] = &[
     "calls_have_tools",
     "citations_agree",
     "citations_from_the_assistant",
+    "content_is_text",
     "documents_have_a_text",
     "first_from_the_user",
     "last_from_the_user",
@@ -239,5 +240,48 @@ fn every_rule_is_reported_for_a_view_that_violates_it() {
     check("parts_have_a_type", OpenAiChat, Some("gpt-5"), &view);
     for rule in RULES {
         assert!(tested.contains(&rule.name), "no test for {}", rule.name);
+    }
+}
+
+#[test]
+fn the_rules_that_are_tested_elsewhere_are_named_there() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let files = folder.read_dir().unwrap().map(|file| file.unwrap().path());
+    let others = files.filter(|file| file.file_name().is_some_and(|name| name != "rules.rs"));
+    let text: String = others.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    for rule in TESTED_ELSEWHERE {
+        assert!(RULES.iter().any(|known| known.name == *rule), "there is no rule {rule}");
+        assert!(text.contains(&format!("\"{rule}\"")), "no test names {rule}");
+    }
+}
+
+/// Docs and types that list the providers, besides those that the compiler or a schema checks.
+#[test]
+fn lists_of_providers_have_all_of_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for file in [
+        "README.md",
+        "docs/cli.md",
+        "docs/exec.md",
+        "docs/glossary.md",
+        "docs/rust.md",
+        "node/src/types.ts",
+        "python/recto/types.py",
+        "crates/recto-lists/src/values.rs",
+    ] {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let is_list =
+            |line: &&str| ["anthropic", "openai-chat", "gemini"].iter().all(|it| line.contains(it));
+        let mut lists = text.lines().filter(is_list).peekable();
+        assert!(lists.peek().is_some(), "{file} lists no providers");
+        for list in lists {
+            for target in Target::ALL {
+                assert!(
+                    list.contains(target.name()),
+                    "{file}: {} is not in {list:?}",
+                    target.name()
+                );
+            }
+        }
     }
 }

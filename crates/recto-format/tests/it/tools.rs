@@ -414,3 +414,25 @@ fn stored_bytes_of_a_tool_are_used_only_if_the_tool_is_unchanged_and_they_are_va
     let gemini = r#"{"name":"f","description":"d","metadata":{"source":{"format":"gemini","empty":",\"x\":}]","original":{"name":"f","description":"d"}}}}"#;
     assert!(rendered(gemini, Target::Gemini)[0]["functionDeclarations"].is_array());
 }
+
+/// A conversation refuses an empty name, a name of two tools and a schema that is no object. An imported request
+/// can have them.
+#[test]
+fn the_tools_of_every_imported_request_can_be_set() {
+    let tools =
+        r#"{"name":"t","input_schema":5},{"name":"t","input_schema":{}},{"type":"x","name":""}"#;
+    let file = format!(
+        r#"{{"max_tokens":9,"messages":[{{"role":"user","content":"hi"}}],"tools":[{tools}]}}"#
+    );
+    let replay = crate::files::imported(&file, Format::Anthropic);
+    let envelope = replay.conversations[0].envelope.as_deref().unwrap();
+    let info = EnvelopeInfo::of(envelope, Format::Anthropic);
+    assert_eq!(info.tools.iter().map(Tool::name).collect::<Vec<_>>(), ["t", "type"]);
+    assert_eq!(info.unsupported_fields, ["max_tokens", "tools"], "the other tool is reported");
+    let set = format!("[{},{}]", info.tools[0].json(), info.tools[1].json());
+    assert_eq!(Tool::list_from_json(&set).unwrap(), info.tools);
+    // The provider that they came from receives the tools as they were.
+    let options = RenderOptions { tools: &info.tools, ..RenderOptions::default() };
+    let rendered = render(&[Message::user("hi")], Target::Anthropic, &options).unwrap();
+    assert!(rendered.body.contains(r#"{"name":"t","input_schema":5}"#), "{}", rendered.body);
+}

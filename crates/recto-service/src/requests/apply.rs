@@ -46,6 +46,7 @@ pub struct Apply<'a> {
 /// The result of a change, as section 7 of the contract defines it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Applied {
     /// The result.
     #[serde(flatten)]

@@ -24,6 +24,7 @@ pub struct Ask<'a> {
 /// The entries that a query found.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Entries {
     /// The entries, in order.
     pub messages: Vec<ShownEntry>,

@@ -21,6 +21,7 @@ pub struct Blame {
 /// The history of a log entry.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct EntryHistory {
     /// The conversation's name.
     pub conversation: String,

@@ -29,6 +29,7 @@ pub struct CallsOptions {
 /// The calls of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CallList {
     /// The conversation's name.
     pub conversation: String,
@@ -45,6 +46,7 @@ pub struct CallList {
 /// from the usage that the provider reports.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ModelTokens {
     /// The model.
     pub model: String,

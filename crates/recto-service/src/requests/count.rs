@@ -25,6 +25,7 @@ pub struct Count<'a> {
 /// The number of entries.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct EntryCount {
     /// The number of entries.
     pub count: usize,

@@ -35,6 +35,7 @@ pub struct Create<'a> {
 /// A conversation that was created.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Created {
     /// The conversation's name.
     pub conversation: String,

@@ -34,6 +34,7 @@ pub struct Erase {
 /// The result of an erasure, or of its dry run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Erased {
     /// The conversation's name.
     pub conversation: String,
@@ -54,6 +55,7 @@ pub struct Erased {
 /// A message that was erased.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ErasedEntry {
     /// Its index in the log.
     #[schemars(with = "u32")]

@@ -38,6 +38,7 @@ pub struct ExportOptions {
 /// A conversation as a transcript.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Exported {
     /// The conversation's name.
     pub conversation: String,

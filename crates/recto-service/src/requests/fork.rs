@@ -36,6 +36,7 @@ pub struct ForkOptions {
 /// A fork.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Forked {
     /// The name of the fork.
     pub conversation: String,

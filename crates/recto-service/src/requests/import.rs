@@ -46,6 +46,7 @@ pub struct Import<'a> {
 /// A transcript that was imported.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Imported {
     /// The name of the first conversation.
     pub conversation: String,

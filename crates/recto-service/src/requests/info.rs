@@ -20,6 +20,7 @@ pub struct Info {
 /// The figures, tools, marks and warnings of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ConversationSummary {
     /// The fields of `list`.
     #[serde(flatten)]

@@ -1,16 +1,18 @@
 //! `{"conversation": NAME, "lint": PROVIDER}`
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Provider;
 use crate::error::InField as _;
-use crate::{At, Error, Perform, ProviderView, Recipient, Service, ShownFinding};
+use crate::{At, Error, Fields, Perform, ProviderView, Recipient, Service, ShownFinding, schema};
 
 /// Finds content of the view that a provider would reject.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Lint {
+pub struct Lint<'a> {
     /// The conversation: its whole name, or its id.
     pub conversation: String,
     /// The provider.
@@ -19,6 +21,10 @@ pub struct Lint {
     pub model: Option<String>,
     /// The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest.
     pub api_version: Option<String>,
+    /// Other fields of the request, such as `thinking`. Some rules depend on them.
+    #[serde(borrow)]
+    #[schemars(with = "Option<BTreeMap<String, schema::Anything>>")]
+    pub fields: Option<Fields<'a>>,
     /// The version to read. Default: the newest.
     pub at: Option<At>,
 }
@@ -26,12 +32,13 @@ pub struct Lint {
 /// Content of a view that a provider would reject.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Findings {
     /// The findings.
     pub findings: Vec<ShownFinding>,
 }
 
-impl Perform for Lint {
+impl Perform for Lint<'_> {
     type Response = Findings;
 
     async fn perform(self, service: &Service) -> Result<Findings, Error> {
@@ -41,11 +48,15 @@ impl Perform for Lint {
             None => conversation.handle.version().await?,
         };
         let sent = ProviderView::at(&conversation.handle, version).await.in_field("at")?;
-        let findings = sent.lint(Recipient {
+        let fields = self.fields.as_ref().map_or(&[][..], |fields| &fields.0);
+        let fields: Vec<(&str, &str)> =
+            fields.iter().map(|(name, json)| (&**name, json.get())).collect();
+        let to = Recipient {
             target: self.lint.0,
             model: self.model.as_deref(),
             api_version: self.api_version.as_deref(),
-        });
+        };
+        let findings = sent.lint(to, &fields);
         Ok(Findings { findings: sent.findings(&findings) })
     }
 }

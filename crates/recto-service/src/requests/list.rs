@@ -37,6 +37,7 @@ pub struct Conversations {
 /// A conversation in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListedConversation {
     /// Its name.
     pub name: String,
@@ -60,6 +61,7 @@ pub struct ListedConversation {
 /// The conversation and the version that a fork started from.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ForkOriginById {
     /// The id of the conversation that it was forked from.
     pub id: String,

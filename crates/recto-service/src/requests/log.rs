@@ -32,6 +32,7 @@ pub struct LogOptions {
 /// Versions of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Versions {
     /// The conversation's name.
     pub conversation: String,
@@ -44,6 +45,7 @@ pub struct Versions {
 /// A version, its parent, and the time of the newest message that it added.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListedVersion {
     /// The version.
     #[serde(flatten)]

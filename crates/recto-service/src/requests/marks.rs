@@ -22,6 +22,7 @@ pub struct Marks {
 /// The marks of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct MarkList {
     /// The conversation's name.
     pub conversation: String,

@@ -28,6 +28,7 @@ pub struct Rename {
 /// A conversation that was renamed.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Renamed {
     /// The name before.
     pub from: String,
@@ -52,6 +53,7 @@ impl Perform for Rename {
             service.recto().rename(&from, &to).await?;
             service.forget(&from);
         } else {
+            recto::check_name(&to)?;
             match service.recto().info(&to).await {
                 Err(recto::Error::Store(StoreError::ConversationNotFound { .. })) => {}
                 Ok(_) => return Err(StoreError::ConversationExists { name: to }.into()),

@@ -39,6 +39,7 @@ pub struct Render<'a> {
 /// A view as a request to a provider.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Rendered {
     /// The request.
     #[schemars(with = "schema::Anything")]

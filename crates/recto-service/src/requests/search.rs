@@ -20,6 +20,7 @@ pub struct Search {
 /// The messages that a search found.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SearchResults {
     /// The text that was searched for.
     pub text: String,
@@ -30,6 +31,7 @@ pub struct SearchResults {
 /// A message that a search found.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SearchHit {
     /// The conversation that it is in.
     pub conversation: String,

@@ -34,6 +34,7 @@ pub struct Settings<'a> {
 /// The settings of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ConversationSettings {
     /// The conversation's name.
     pub conversation: String,

@@ -79,6 +79,7 @@ impl JsonSchema for EntrySelection {
 /// Entries of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Shown {
     /// The conversation's name.
     pub conversation: String,

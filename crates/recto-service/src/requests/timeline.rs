@@ -19,6 +19,7 @@ pub struct Timeline {
 /// The tokens of the view and of the log at each version.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TokensOverTime {
     /// The conversation's name.
     pub conversation: String,

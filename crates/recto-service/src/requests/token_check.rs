@@ -21,6 +21,7 @@ pub struct TokenCheck {
 /// The tokens of a view compared with its limits.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CheckedTokens {
     /// The conversation's name.
     pub conversation: String,

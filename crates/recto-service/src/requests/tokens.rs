@@ -33,6 +33,7 @@ pub struct TokensOptions {
 /// The tokens of a view.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TokenShares {
     /// The conversation's name.
     pub conversation: String,
@@ -56,6 +57,7 @@ pub struct TokenShares {
 /// A share of the tokens of a view.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TokenShare {
     /// The role or the tool.
     pub name: String,

@@ -22,6 +22,7 @@ pub struct Tools {
 /// The tools of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolList {
     /// The tools, as they were given.
     #[schemars(with = "Vec<schema::Tool>")]

@@ -40,6 +40,7 @@ pub struct StoreVerification {
 /// The result of verifying a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Verification {
     /// The conversation's name.
     pub name: String,

@@ -88,6 +88,58 @@ async fn an_error_names_the_field_and_what_is_allowed() {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_a_rename_refuses_every_name_that_the_rename_refuses() {
+    let session = Session::with_conversation().await;
+    let long = "x".repeat(513);
+    for name in ["@", "", "a\0b", "\u{1}x", &long, "0199f3a2-7c1e-7d44-9a5b-3f0e8c2d1b6a"] {
+        for dry_run in [true, false] {
+            let request = json!({ "conversation": "a", "rename": name, "dryRun": dry_run });
+            let error = session.refused(&request.to_string()).await;
+            assert_eq!(error["code"], "invalid_operation", "{request}: {error}");
+        }
+    }
+    let request = json!({ "conversation": "a", "rename": "b", "dryRun": true });
+    assert_eq!(session.query(request).await["to"], "b");
+}
+
+#[tokio::test]
+async fn tools_that_no_provider_accepts_are_refused_when_they_are_set() {
+    let session = Session::with_conversation().await;
+    for tools in [
+        json!([{"name": "t", "description": "d"}, {"name": "t", "description": "e"}]),
+        json!([{"name": "", "description": "d"}]),
+        json!([{"name": "t", "description": "d", "input_schema": 5}]),
+        json!([{"name": "t", "description": "d", "parameters": []}]),
+    ] {
+        let set = json!({ "conversation": "a", "setTools": tools });
+        let previewed = json!({ "conversation": "a", "setTools": tools, "dryRun": true });
+        let created = json!({ "create": "b", "settings": { "tools": tools } });
+        for (request, field) in
+            [(set, "setTools"), (previewed, "setTools"), (created, "settings.tools")]
+        {
+            let error = session.refused(&request.to_string()).await;
+            assert_eq!(error["code"], "invalid_operation", "{request}: {error}");
+            assert_eq!(error["field"], field, "{request}: {error}");
+        }
+    }
+    let tools = json!([{"name": "t", "description": "d", "input_schema": null}]);
+    session.query(json!({ "conversation": "a", "setTools": tools })).await;
+}
+
+#[tokio::test]
+async fn more_media_tokens_than_a_message_counts_are_refused() {
+    let session = Session::with_conversation().await;
+    let most = (1_u64 << 30) - 1;
+    for tokens in [most + 1, u64::MAX] {
+        let request = json!({ "create": "b", "settings": { "mediaTokens": tokens } });
+        let error = session.refused(&request.to_string()).await;
+        assert_eq!(error["code"], "invalid_operation", "{error}");
+        assert!(error["message"].as_str().unwrap().contains("1073741823"), "{error}");
+    }
+    session.query(json!({ "create": "b", "settings": { "mediaTokens": most } })).await;
+}
+
+#[tokio::test]
 async fn an_error_of_the_engine_names_the_field_of_the_request() {
     let session = Session::with_conversation().await;
     session.say(&["one", "two"]).await;

@@ -711,8 +711,84 @@ async fn a_list_is_fitted_and_repaired_without_a_conversation() {
         (json!({ "fit": [], "maxTokens": 1, "startOn": "x" }), "startOn"),
         (json!({ "fit": [], "maxTokens": 1, "counter": "x" }), "counter"),
         (json!({ "repair": [], "for": "x" }), "for"),
+        (json!({ "countTokens": [{ "role": "critic", "content": "a" }] }), "[0].role"),
     ] {
         assert_eq!(session.refused(&request.to_string()).await["field"], field, "{request}");
+    }
+}
+
+#[tokio::test]
+async fn the_name_of_an_operation_in_place_of_a_request_is_explained() {
+    let session = Session::new().await;
+    session.query(json!({ "create": "a" })).await;
+    for (name, operation) in
+        [("undo", "UNDO"), ("FIT", "FIT"), ("pin", "MARK"), ("messages", "APPEND")]
+    {
+        let request = json!({ "conversation": "a", name: true }).to_string();
+        let refused = session.refused(&request).await;
+        let (message, op) = (refused["message"].to_string(), format!(r#"\"{operation}\""#));
+        assert!(message.contains("an operation is sent as"), "{message}");
+        assert!(message.contains(&op), "{message}");
+    }
+    let refused = session.refused(r#"{"conversation": "a", "sow": true}"#).await;
+    assert!(refused["message"].as_str().unwrap().contains("did you mean show?"), "{refused}");
+}
+
+/// Without their format, the calls would be neither counted nor paired.
+#[tokio::test]
+async fn a_list_of_another_format_is_refused_with_the_format_to_give() {
+    let session = Session::new().await;
+    let call = json!({ "role": "assistant", "content": "Let me look.", "tool_calls": [{ "id": "c", "type": "function",
+        "function": { "name": "read", "arguments": "{}" } }] });
+    let result = json!({ "role": "tool", "tool_call_id": "c", "content": "08:02 timeout" });
+    for messages in [json!([user("q"), call, result]), json!([user("q"), result])] {
+        for (field, mut request) in [
+            ("fit", json!({ "fit": messages, "maxTokens": 100 })),
+            ("repair", json!({ "repair": messages, "for": "openai-chat" })),
+            ("countTokens", json!({ "countTokens": messages })),
+        ] {
+            let refused = session.refused(&request.to_string()).await;
+            assert_eq!(refused["code"], "invalid_message", "{refused}");
+            assert_eq!(refused["field"], format!("{field}[1]"), "{refused}");
+            assert_eq!(refused["details"]["format"], "openai-chat", "{refused}");
+            let message = refused["message"].as_str().unwrap();
+            assert!(message.ends_with(r#"give the format "openai-chat""#), "{message}");
+            request["format"] = refused["details"]["format"].clone();
+            session.query(request).await;
+        }
+    }
+}
+
+/// The list is small enough as it is, and too large with the placeholder for the missing result.
+#[tokio::test]
+async fn the_repairs_of_a_fitted_list_are_part_of_its_budget() {
+    let session = Session::new().await;
+    let call = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "read", "input": {} }] });
+    let list = json!([user("first"), user("second"), call]);
+    let counted = session.query(json!({ "countTokens": list, "counter": "approx" })).await;
+    let max = counted["tokens"].as_u64().unwrap();
+    let fit = |max: u64| json!({ "fit": list, "maxTokens": max, "counter": "approx", "repairFor": "openai-chat" });
+    let fitted = session.query(fit(max)).await;
+    assert!(fitted["tokens"].as_u64().unwrap() <= max, "{fitted}");
+    assert_eq!(fitted["dropped"][0], 0, "{fitted}");
+    assert!(fitted["repairs"].to_string().contains("answered_calls"), "{fitted}");
+    let refused = session.refused(&fit(5).to_string()).await;
+    assert_eq!(refused["code"], "budget_too_small", "{refused}");
+    let needed = refused["details"]["needed"].as_u64().unwrap();
+    let fitted = session.query(fit(needed)).await;
+    assert!(fitted["tokens"].as_u64().unwrap() <= needed, "{fitted}");
+}
+
+/// With thinking, the last message must be from the user.
+#[tokio::test]
+async fn lint_applies_the_rules_that_depend_on_other_fields() {
+    let session = Session::new().await;
+    session.query(json!({ "create": "a", "messages": [user("hi"), { "role": "assistant", "content": "a" }] })).await;
+    let thinking = json!({ "thinking": { "type": "enabled", "budget_tokens": 1024 } });
+    for (fields, is_found) in [(json!({}), false), (thinking, true)] {
+        let lint = json!({ "conversation": "a", "lint": "anthropic", "model": "claude-sonnet-4-5", "fields": fields });
+        let findings = session.query(lint).await;
+        assert_eq!(findings.to_string().contains("last_from_the_user"), is_found, "{findings}");
     }
 }
 

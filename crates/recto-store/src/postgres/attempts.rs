@@ -40,16 +40,20 @@ impl Attempts {
         Attempts { is_read: true, ..Attempts::of_write(action) }
     }
 
-    /// Whether an earlier attempt may have done the work.
-    pub(super) fn in_doubt(&self) -> bool {
-        self.in_doubt
+    /// Performs the request. `attempt` receives whether an earlier attempt may have done the work.
+    pub(super) async fn perform<T, F>(mut self, attempt: impl Fn(bool) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        loop {
+            if let ControlFlow::Break(result) = self.settle(attempt(self.in_doubt).await).await {
+                return result;
+            }
+        }
     }
 
     /// Handles the result of an attempt: breaks with the final result, or continues after a pause.
-    pub(super) async fn settle<T>(
-        &mut self,
-        attempt: Result<T, Fault>,
-    ) -> ControlFlow<Result<T, Error>> {
+    async fn settle<T>(&mut self, attempt: Result<T, Fault>) -> ControlFlow<Result<T, Error>> {
         self.made += 1;
         let (reason, max_attempts) = match attempt {
             Ok(done) => return ControlFlow::Break(Ok(done)),

@@ -1,11 +1,10 @@
 //! Checks and size of the tables.
 
-use std::ops::ControlFlow;
-
 use super::PostgresStore;
 use super::attempts::Attempts;
 use super::fault::Fault;
 use crate::Error;
+use crate::error::Cause;
 
 /// Statements that read every byte, so that the server verifies its page checksums if it has any, and
 /// count rows without a conversation.
@@ -57,12 +56,7 @@ SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(ARRAY[
 impl PostgresStore {
     /// Runs the checks.
     pub(super) async fn check_tables(&self) -> Result<Vec<String>, Error> {
-        let mut attempts = Attempts::of_read("checking the tables");
-        loop {
-            if let ControlFlow::Break(result) = attempts.settle(self.try_to_look().await).await {
-                return result;
-            }
-        }
+        Attempts::of_read("checking the tables").perform(|_| self.try_to_look()).await
     }
 
     async fn try_to_look(&self) -> Result<Vec<String>, Fault> {
@@ -76,7 +70,9 @@ impl PostgresStore {
                         found.push(format!("{table} has {alone} rows without their counterpart"));
                     }
                 }
-                Err(Fault::Failed(reason)) => {
+                Err(Fault::Failed(reason))
+                    if reason.cause.as_ref().is_some_and(Cause::is_damage) =>
+                {
                     found.push(format!("{table} cannot be read: {}", reason.text));
                 }
                 Err(fault) => return Err(fault),
@@ -87,18 +83,11 @@ impl PostgresStore {
 
     /// Size of the tables and their indexes, in bytes.
     pub(super) async fn database_size(&self) -> Result<Option<u64>, Error> {
-        let mut attempts = Attempts::of_read("measuring the tables");
-        loop {
-            let attempt = async {
-                let row = self.connections.get().await?.query_one(SIZE, &[]).await?;
-                let size: i64 = row.try_get(0)?;
-                Ok(u64::try_from(size).ok())
-            };
-            if let ControlFlow::Break(result) =
-                attempts.settle(self.connections.limited(attempt).await).await
-            {
-                return result;
-            }
-        }
+        let attempt = || async {
+            let row = self.connections.get().await?.query_one(SIZE, &[]).await?;
+            let size: i64 = row.try_get(0)?;
+            Ok(u64::try_from(size).ok())
+        };
+        self.connections.read("measuring the tables", attempt).await
     }
 }

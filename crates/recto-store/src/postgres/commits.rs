@@ -1,7 +1,6 @@
 //! Inserts the rows of accepted requests, and reads the newest rows.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
@@ -9,7 +8,6 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::attempts::Attempts;
 use super::conversations::check_owner;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{head, number};
@@ -99,23 +97,38 @@ LEFT JOIN recto_commits m
 WHERE c.tenant = $1 AND c.id = $2
 ORDER BY m.version";
 
+/// The commits of several conversations of a tenant. `LATERAL` reads each conversation by its key.
+const COMMITS_OF: &str = r"
+SELECT part.n, m.conversation AS owner, m.version, m.entries, m.link, m.committed, m.body,
+    coalesce((SELECT count FROM recto_rewrites WHERE tenant = $1), 0) AS rewrites
+FROM unnest($2::uuid[]) WITH ORDINALITY AS part (id, n)
+JOIN recto_conversations c ON c.tenant = $1 AND c.id = part.id
+LEFT JOIN LATERAL (
+    SELECT * FROM recto_commits WHERE tenant = $1 AND conversation = part.id OFFSET 0) m ON true
+ORDER BY part.n, m.version";
+
 impl PostgresStore {
-    /// Reads the commits above a version, and the number of rewrites.
-    pub(super) async fn read_commits(
+    /// Reads all commits of conversations that share rows.
+    pub(super) async fn read_commits_of(
         &self,
-        id: ConversationId,
-        above: Option<u32>,
-    ) -> Result<Unpacked, Error> {
-        let mut attempts = Attempts::of_read("reading commits");
-        loop {
-            let attempt = self.connections.limited(self.try_to_read_commits(id, above)).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
-            }
+        ids: &[ConversationId],
+    ) -> Result<Vec<Unpacked>, Fault> {
+        let Some(&first) = ids.first() else { return Ok(Vec::new()) };
+        let client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, first).await?;
+        let read = client.prepare_cached(COMMITS_OF).await?;
+        let uuids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+        let rows = client.query(&read, &[&&*tenant, &uuids]).await?;
+        let mut rows = &*rows;
+        let mut found = Vec::with_capacity(ids.len());
+        for (id, n) in ids.iter().zip(1_i64..) {
+            found.push(unpacked(take_part(&mut rows, n)?, *id)?);
         }
+        Ok(found)
     }
 
-    async fn try_to_read_commits(
+    /// Reads the commits above a version, and the number of rewrites.
+    pub(super) async fn read_commits(
         &self,
         id: ConversationId,
         above: Option<u32>,
@@ -125,31 +138,14 @@ impl PostgresStore {
         let read = client.prepare_cached(COMMITS).await?;
         let above = above.map_or(-1, i64::from);
         let rows = client.query(&read, &[&&*tenant, &id.0, &above]).await?;
-        let Some(first) = rows.first() else { return Err(unknown(id)) };
-        let rewrites: i64 = first.try_get("rewrites")?;
-        // A row without a version means that the conversation exists and has nothing newer.
-        let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("version").is_some());
-        let commit = |row: &Row| {
-            check_owner(row, id)?;
-            let head = head(row)?;
-            Ok((head.version, Ok(CommitRow { head, body: row.try_get("body")? })))
-        };
-        let commits = rows.map(commit).collect::<Result<_, Fault>>()?;
-        Ok(Unpacked { commits, rewrites: rewrites as u64 })
+        unpacked(&rows, id)
     }
 
     /// Accepts a request.
     pub(super) async fn accept(&self, commit: Commit) -> Result<(), Error> {
         checks::check_commit(&commit)?;
         let draft = CommitDraft::new(&commit, self.search);
-        let mut attempts = Attempts::of_write(ACTION);
-        loop {
-            let attempt =
-                self.connections.limited(self.try_to_accept(&draft, attempts.in_doubt())).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
-            }
-        }
+        self.connections.write(ACTION, |in_doubt| self.try_to_accept(&draft, in_doubt)).await
     }
 
     /// Accepts several requests of one conversation in one transaction: all of them or none.
@@ -166,14 +162,7 @@ impl PostgresStore {
         }
         let drafts: Vec<CommitDraft<'_>> =
             commits.iter().map(|commit| CommitDraft::new(commit, self.search)).collect();
-        let mut attempts = Attempts::of_write(ACTION);
-        loop {
-            let attempt = self.try_to_accept_all(&drafts, attempts.in_doubt());
-            let attempt = self.connections.limited(attempt).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
-            }
-        }
+        self.connections.write(ACTION, |in_doubt| self.try_to_accept_all(&drafts, in_doubt)).await
     }
 
     async fn try_to_accept_all(
@@ -355,4 +344,33 @@ impl WordColumns {
         let (entries, words) = words.into_iter().unzip();
         WordColumns { entries, words }
     }
+}
+
+/// Takes the rows of one part from the front of rows that are ordered by the number of their part.
+pub(super) fn take_part<'a>(rows: &mut &'a [Row], n: i64) -> Result<&'a [Row], Fault> {
+    let mut count = 0;
+    while let Some(row) = rows.get(count) {
+        if row.try_get::<_, i64>("n")? != n {
+            break;
+        }
+        count += 1;
+    }
+    let (part, rest) = rows.split_at(count);
+    *rows = rest;
+    Ok(part)
+}
+
+/// The commits of a conversation in rows. No row means that there is no conversation.
+fn unpacked(rows: &[Row], id: ConversationId) -> Result<Unpacked, Fault> {
+    let Some(first) = rows.first() else { return Err(unknown(id)) };
+    let rewrites: i64 = first.try_get("rewrites")?;
+    // A row without a version means that the conversation exists and has nothing newer.
+    let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("version").is_some());
+    let commit = |row: &Row| {
+        check_owner(row, id)?;
+        let head = head(row)?;
+        Ok((head.version, Ok(CommitRow { head, body: row.try_get("body")? })))
+    };
+    let commits = rows.map(commit).collect::<Result<_, Fault>>()?;
+    Ok(Unpacked { commits, rewrites: rewrites as u64 })
 }

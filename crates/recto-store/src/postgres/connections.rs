@@ -12,6 +12,7 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::PostgresOptions;
+use super::attempts::Attempts;
 use super::encryption::Encryption;
 use super::fault::Fault;
 use crate::Error;
@@ -92,9 +93,34 @@ impl Connections {
         Ok(client)
     }
 
+    /// Performs a request that only reads. Each attempt has the time limit.
+    pub(super) async fn read<T, F>(
+        &self,
+        action: &'static str,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        Attempts::of_read(action).perform(|_| self.limited(attempt())).await
+    }
+
+    /// Performs a request that changes something. Each attempt has the time limit, and receives whether an
+    /// earlier one may have done the work.
+    pub(super) async fn write<T, F>(
+        &self,
+        action: &'static str,
+        attempt: impl Fn(bool) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        Attempts::of_write(action).perform(|in_doubt| self.limited(attempt(in_doubt))).await
+    }
+
     /// An attempt that ends after the time limit. A server that is stopped or cut off without closing its
     /// connections would otherwise be waited for without an end.
-    pub(super) async fn limited<T>(
+    async fn limited<T>(
         &self,
         attempt: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {

@@ -1,14 +1,12 @@
 //! Conversation rows: names, lineage and forks.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::attempts::Attempts;
 use super::commits::WordColumns;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{self, head, text};
@@ -117,16 +115,10 @@ impl PostgresStore {
     /// Creates a conversation.
     pub(super) async fn create_conversation(&self, new: NewConversation) -> Result<(), Error> {
         checks::check_new(&new)?;
-        let mut attempts = Attempts::of_write("creating a conversation");
-        loop {
-            let attempt =
-                self.connections.limited(self.try_to_create(&new, attempts.in_doubt())).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                result?;
-                self.tenants.cache(new.id, tenants::bytes(&new.tenant));
-                return Ok(());
-            }
-        }
+        let attempt = |in_doubt| self.try_to_create(&new, in_doubt);
+        self.connections.write("creating a conversation", attempt).await?;
+        self.tenants.cache(new.id, tenants::bytes(&new.tenant));
+        Ok(())
     }
 
     async fn try_to_create(&self, new: &NewConversation, in_doubt: bool) -> Result<(), Fault> {
@@ -243,22 +235,15 @@ impl PostgresStore {
 
     /// All conversations of all tenants, ancestors before their forks.
     pub(super) async fn survey_conversations(&self) -> Result<Vec<SurveyedConversation>, Error> {
-        let mut attempts = Attempts::of_read("listing conversations");
-        loop {
-            let attempt = async {
-                let client = self.connections.get().await?;
-                let rows = client.query(SURVEY, &[]).await?;
-                let mut found = rows.iter().map(surveyed).collect::<Result<Vec<_>, Fault>>()?;
-                fill_surveyed_lineages(&mut found);
-                found.sort_by_key(|found| found.row.as_ref().map_or(0, |row| row.lineage.len()));
-                Ok(found)
-            };
-            if let ControlFlow::Break(result) =
-                attempts.settle(self.connections.limited(attempt).await).await
-            {
-                return result;
-            }
-        }
+        let attempt = || async {
+            let client = self.connections.get().await?;
+            let rows = client.query(SURVEY, &[]).await?;
+            let mut found = rows.iter().map(surveyed).collect::<Result<Vec<_>, Fault>>()?;
+            fill_surveyed_lineages(&mut found);
+            found.sort_by_key(|found| found.row.as_ref().map_or(0, |row| row.lineage.len()));
+            Ok(found)
+        };
+        self.connections.read("listing conversations", attempt).await
     }
 
     /// Lists conversations ordered by name.
@@ -277,22 +262,15 @@ impl PostgresStore {
         &self,
         id: ConversationId,
     ) -> Result<Vec<ConversationRow>, Error> {
-        let mut attempts = Attempts::of_read("looking for forks");
-        let tenant = loop {
-            let attempt = async {
-                let client = self.connections.get().await?;
-                let tenant = self.tenant_of(&client, id).await?;
-                let exists_by_id = client.prepare_cached(EXISTS_BY_ID).await?;
-                let found = client.query_opt(&exists_by_id, &[&&*tenant, &id.0]).await?;
-                check_parents(&client, &tenant, id).await?;
-                found.map(|_| tenant).ok_or_else(|| unknown(id))
-            };
-            if let ControlFlow::Break(result) =
-                attempts.settle(self.connections.limited(attempt).await).await
-            {
-                break result?;
-            }
+        let attempt = || async {
+            let client = self.connections.get().await?;
+            let tenant = self.tenant_of(&client, id).await?;
+            let exists_by_id = client.prepare_cached(EXISTS_BY_ID).await?;
+            let found = client.query_opt(&exists_by_id, &[&&*tenant, &id.0]).await?;
+            check_parents(&client, &tenant, id).await?;
+            found.map(|_| tenant).ok_or_else(|| unknown(id))
         };
+        let tenant = self.connections.read("looking for forks", attempt).await?;
         self.read_conversations(FORKS, &tenant, &[&id.0]).await
     }
 
@@ -304,24 +282,17 @@ impl PostgresStore {
     ) -> Result<Vec<ConversationRow>, Error> {
         let mut parameters: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&tenant];
         parameters.extend(others);
-        let mut attempts = Attempts::of_read("looking for conversations");
-        loop {
-            let attempt = async {
-                let client = self.connections.get().await?;
-                let read = client.prepare_cached(sql).await?;
-                let rows = client.query(&read, &parameters).await?;
-                let mut found = rows.iter().map(conversation).collect::<Result<Vec<_>, Fault>>()?;
-                fill_lineages(&client, tenant, &mut found).await?;
-                Ok(found)
-            };
-            if let ControlFlow::Break(result) =
-                attempts.settle(self.connections.limited(attempt).await).await
-            {
-                let found = result?;
-                found.iter().for_each(|row| self.tenants.cache(row.id, tenant));
-                return Ok(found);
-            }
-        }
+        let attempt = || async {
+            let client = self.connections.get().await?;
+            let read = client.prepare_cached(sql).await?;
+            let rows = client.query(&read, &parameters).await?;
+            let mut found = rows.iter().map(conversation).collect::<Result<Vec<_>, Fault>>()?;
+            fill_lineages(&client, tenant, &mut found).await?;
+            Ok(found)
+        };
+        let found = self.connections.read("looking for conversations", attempt).await?;
+        found.iter().for_each(|row| self.tenants.cache(row.id, tenant));
+        Ok(found)
     }
 
     /// Renames a conversation.
@@ -332,16 +303,8 @@ impl PostgresStore {
         to: &str,
     ) -> Result<(), Error> {
         checks::check_name(to)?;
-        let mut attempts = Attempts::of_write("renaming a conversation");
-        loop {
-            let attempt = self
-                .connections
-                .limited(self.try_to_rename(tenant, from, to, attempts.in_doubt()))
-                .await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
-            }
-        }
+        let attempt = |in_doubt| self.try_to_rename(tenant, from, to, in_doubt);
+        self.connections.write("renaming a conversation", attempt).await
     }
 
     /// Sets the policy of a conversation.
@@ -351,25 +314,18 @@ impl PostgresStore {
         name: &str,
         policy: Option<String>,
     ) -> Result<(), Error> {
-        // Repeating is safe: the statement is idempotent.
-        let mut attempts = Attempts::of_read("setting a policy");
-        loop {
-            let attempt = async {
-                let client = self.connections.get().await?;
-                let set = client.prepare_cached(SET_POLICY).await?;
-                let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-                    [&tenants::bytes(tenant), &name.as_bytes(), &policy];
-                match client.execute(&set, &parameters).await? {
-                    0 => Err(Error::ConversationNotFound { name: name.to_owned() }.into()),
-                    _ => Ok(()),
-                }
-            };
-            if let ControlFlow::Break(result) =
-                attempts.settle(self.connections.limited(attempt).await).await
-            {
-                return result;
+        let attempt = || async {
+            let client = self.connections.get().await?;
+            let set = client.prepare_cached(SET_POLICY).await?;
+            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+                [&tenants::bytes(tenant), &name.as_bytes(), &policy];
+            match client.execute(&set, &parameters).await? {
+                0 => Err(Error::ConversationNotFound { name: name.to_owned() }.into()),
+                _ => Ok(()),
             }
-        }
+        };
+        // The statement is idempotent, so repeating it is as safe as repeating a read.
+        self.connections.read("setting a policy", attempt).await
     }
 
     async fn try_to_rename(

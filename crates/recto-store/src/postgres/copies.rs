@@ -1,7 +1,5 @@
 //! Reading and restoring all rows of a conversation, for copies in another store.
 
-use std::ops::ControlFlow;
-
 use deadpool_postgres::Transaction;
 use tokio_postgres::IsolationLevel;
 use uuid::Uuid;
@@ -19,9 +17,6 @@ use crate::{
     CommitRow, ConversationId, Error, Hit, IdempotencyKey, Page, PageKind, RestoredConversation,
     StoredRows, Tenant, WordSums, checks,
 };
-
-const TENANTS: &str =
-    "SELECT DISTINCT tenant FROM recto_conversations WHERE name IS NOT NULL ORDER BY tenant";
 
 const COMMITS: &str = r"
 SELECT version, entries, link, committed, body FROM recto_commits
@@ -50,64 +45,31 @@ INSERT INTO recto_keys (tenant, conversation, key, request, version, changed)
 VALUES ($1, $2, $3, $4, $5, $6)";
 
 impl PostgresStore {
-    /// Lists the tenants.
-    pub(super) async fn list_tenants(&self) -> Result<Vec<Tenant>, Error> {
-        let mut attempts = Attempts::of_read("listing tenants");
-        loop {
-            let attempt = async {
-                let client = self.connections.get().await?;
-                let rows = client.query(TENANTS, &[]).await?;
-                let tenants = rows.iter().map(|row| Ok(Tenant(text(row, "tenant")?)));
-                tenants.collect::<Result<Vec<_>, Fault>>()
-            };
-            if let ControlFlow::Break(result) =
-                attempts.settle(self.connections.limited(attempt).await).await
-            {
-                return result;
-            }
-        }
-    }
-
     /// Reads the search index of a tenant.
     pub(super) async fn read_index(&self, tenant: &Tenant) -> Result<WordSums, Error> {
-        let mut attempts = Attempts::of_read("reading the search index");
-        loop {
-            let attempt = async {
-                let client = self.connections.get().await?;
-                let mut sums = WordSums::default();
-                // In parts, because the index may be larger than memory.
-                let mut after = (Uuid::nil(), -1_i64);
-                loop {
-                    let tenant = tenants::bytes(tenant);
-                    let rows = client.query(WORDS, &[&tenant, &after.0, &after.1]).await?;
-                    let Some(last) = rows.last() else { return Ok(sums) };
-                    after = (last.try_get("conversation")?, last.try_get("entry")?);
-                    for row in &rows {
-                        let conversation = ConversationId(row.try_get("conversation")?);
-                        let words: Vec<&str> = row.try_get("words")?;
-                        let hit = Hit { conversation, entry: number(row, "entry")? };
-                        sums.replace(hit, words.into_iter().map(str::as_bytes));
-                    }
+        let attempt = |_| async {
+            let client = self.connections.get().await?;
+            let mut sums = WordSums::default();
+            // In parts, because the index may be larger than memory.
+            let mut after = (Uuid::nil(), -1_i64);
+            loop {
+                let tenant = tenants::bytes(tenant);
+                let rows = client.query(WORDS, &[&tenant, &after.0, &after.1]).await?;
+                let Some(last) = rows.last() else { return Ok(sums) };
+                after = (last.try_get("conversation")?, last.try_get("entry")?);
+                for row in &rows {
+                    let conversation = ConversationId(row.try_get("conversation")?);
+                    let words: Vec<&str> = row.try_get("words")?;
+                    let hit = Hit { conversation, entry: number(row, "entry")? };
+                    sums.replace(hit, words.into_iter().map(str::as_bytes));
                 }
-            };
-            if let ControlFlow::Break(result) = attempts.settle(attempt.await).await {
-                return result;
             }
-        }
+        };
+        Attempts::of_read("reading the search index").perform(attempt).await
     }
 
     /// Reads all rows of a conversation in one snapshot.
-    pub(super) async fn read_rows(&self, id: ConversationId) -> Result<StoredRows, Error> {
-        let mut attempts = Attempts::of_read("reading rows");
-        loop {
-            let attempt = self.connections.limited(self.try_to_read_rows(id)).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
-            }
-        }
-    }
-
-    async fn try_to_read_rows(&self, id: ConversationId) -> Result<StoredRows, Fault> {
+    pub(super) async fn read_rows(&self, id: ConversationId) -> Result<StoredRows, Fault> {
         let mut client = self.connections.get().await?;
         let tenant = self.tenant_of(&client, id).await?;
         let snapshot = client
@@ -151,20 +113,12 @@ impl PostgresStore {
         conversations: Vec<RestoredConversation>,
     ) -> Result<(), Error> {
         checks::check_restored(&conversations)?;
-        let mut attempts = Attempts::of_write("restoring conversations");
-        loop {
-            let attempt = self
-                .connections
-                .limited(self.try_to_restore(&conversations, attempts.in_doubt()))
-                .await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                result?;
-                for RestoredConversation { new, .. } in &conversations {
-                    self.tenants.cache(new.id, tenants::bytes(&new.tenant));
-                }
-                return Ok(());
-            }
+        let attempt = |in_doubt| self.try_to_restore(&conversations, in_doubt);
+        self.connections.write("restoring conversations", attempt).await?;
+        for RestoredConversation { new, .. } in &conversations {
+            self.tenants.cache(new.id, tenants::bytes(&new.tenant));
         }
+        Ok(())
     }
 
     async fn try_to_restore(

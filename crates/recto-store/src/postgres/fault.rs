@@ -15,6 +15,15 @@ use crate::error::{Cause, Reason};
 #[error("SQLSTATE {0}")]
 pub struct SqlStateCode(pub String);
 
+impl SqlStateCode {
+    /// Whether the server reports damage, or cannot read what it stores. The other codes say what a request may
+    /// not do, or what the server cannot do now: a lock, a time limit, the permissions, the disk's room.
+    pub(crate) fn is_damage(&self) -> bool {
+        let class = self.0.get(..2).unwrap_or_default();
+        matches!(class, "21" | "22" | "23" | "42" | "58" | "XX") && self.0 != "42501"
+    }
+}
+
 /// Why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Fault {

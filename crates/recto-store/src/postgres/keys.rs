@@ -1,11 +1,8 @@
 //! Idempotency keys.
 
-use std::ops::ControlFlow;
-
 use tokio_postgres::Row;
 
 use super::PostgresStore;
-use super::attempts::Attempts;
 use super::conversations::{check_owner, wrong_index_entry};
 use super::fault::Fault;
 use super::numbers::{hash, number};
@@ -33,20 +30,6 @@ impl PostgresStore {
         &self,
         id: ConversationId,
         key: &str,
-    ) -> Result<Option<IdempotencyKey>, Error> {
-        let mut attempts = Attempts::of_read("looking for an idempotency key");
-        loop {
-            let attempt = self.connections.limited(self.try_to_find_key(id, key)).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
-            }
-        }
-    }
-
-    async fn try_to_find_key(
-        &self,
-        id: ConversationId,
-        key: &str,
     ) -> Result<Option<IdempotencyKey>, Fault> {
         let client = self.connections.get().await?;
         let tenant = self.tenant_of(&client, id).await?;
@@ -62,14 +45,8 @@ impl PostgresStore {
         key: IdempotencyKey,
     ) -> Result<(), Error> {
         checks::check_key(&key)?;
-        let mut attempts = Attempts::of_write("keeping an idempotency key");
-        loop {
-            let attempt =
-                self.connections.limited(self.try_to_keep_key(id, &key, attempts.in_doubt())).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
-            }
-        }
+        let attempt = |in_doubt| self.try_to_keep_key(id, &key, in_doubt);
+        self.connections.write("keeping an idempotency key", attempt).await
     }
 
     async fn try_to_keep_key(

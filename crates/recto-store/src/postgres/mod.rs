@@ -51,7 +51,7 @@ use std::time::Duration;
 
 use crate::{
     Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, Removal, RestoredConversation, Rewrite, RewriteOf, Store, StoreFuture, StoredRows,
+    PageKind, RestoredConversation, Rewrite, RewriteOf, Store, StoreFuture, StoredRows,
     SurveyedConversation, Tenant, Unpacked, WordSums,
 };
 use connections::Connections;
@@ -188,13 +188,14 @@ impl Store for PostgresStore {
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-        removal: Removal,
+        rewrites: Vec<RewriteOf>,
     ) -> StoreFuture<'a, ()> {
-        Box::pin(self.remove_conversation(tenant, name, removal))
+        Box::pin(self.remove_conversation(tenant, name, rewrites))
     }
 
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
-        Box::pin(self.read_commits(id, above))
+        let attempt = move || self.read_commits(id, above);
+        Box::pin(self.connections.read("reading commits", attempt))
     }
 
     fn pages(
@@ -204,7 +205,26 @@ impl Store for PostgresStore {
         numbers: Range<u32>,
         bodies: bool,
     ) -> StoreFuture<'_, Vec<Page>> {
-        Box::pin(self.read_pages(id, kind, numbers, bodies))
+        let attempt = move || self.read_pages(id, kind, numbers.clone(), bodies);
+        Box::pin(self.connections.read("reading pages", attempt))
+    }
+
+    fn pages_of(
+        &self,
+        parts: Vec<(ConversationId, Range<u32>)>,
+        kind: PageKind,
+        bodies: bool,
+    ) -> StoreFuture<'_, Vec<Vec<Page>>> {
+        Box::pin(async move {
+            let read = || self.read_pages_of(&parts, kind, bodies);
+            self.connections.read("reading pages", read).await
+        })
+    }
+
+    fn unpacked_of(&self, ids: Vec<ConversationId>) -> StoreFuture<'_, Vec<Unpacked>> {
+        Box::pin(async move {
+            self.connections.read("reading commits", || self.read_commits_of(&ids)).await
+        })
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
@@ -224,17 +244,17 @@ impl Store for PostgresStore {
         id: ConversationId,
         key: &'a str,
     ) -> StoreFuture<'a, Option<IdempotencyKey>> {
-        Box::pin(self.find_key(id, key))
+        let attempt = move || self.find_key(id, key);
+        Box::pin(self.connections.read("looking for an idempotency key", attempt))
     }
 
     fn search<'a>(
         &'a self,
         tenant: &'a Tenant,
         words: &'a [String],
-        within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
     ) -> StoreFuture<'a, Vec<Hit>> {
-        Box::pin(self.find_words(tenant, words, within, limit))
+        Box::pin(self.find_words(tenant, words, limit))
     }
 
     fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> StoreFuture<'_, ()> {
@@ -242,15 +262,11 @@ impl Store for PostgresStore {
     }
 
     fn clean(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.drop_copies())
+        Box::pin(self.clean_tables())
     }
 
     fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {
         Box::pin(self.find_forks(id))
-    }
-
-    fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>> {
-        Box::pin(self.list_tenants())
     }
 
     fn survey(&self) -> StoreFuture<'_, Vec<SurveyedConversation>> {
@@ -262,7 +278,7 @@ impl Store for PostgresStore {
     }
 
     fn rows(&self, id: ConversationId) -> StoreFuture<'_, StoredRows> {
-        Box::pin(self.read_rows(id))
+        Box::pin(self.connections.read("reading rows", move || self.read_rows(id)))
     }
 
     fn restore(&self, conversations: Vec<RestoredConversation>) -> StoreFuture<'_, ()> {

@@ -1,17 +1,19 @@
 //! Pages: older versions and log entries, many per row.
 
 use std::collections::BTreeMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use deadpool_postgres::GenericClient;
+use tokio_postgres::Row;
+use uuid::Uuid;
 
 use super::PostgresStore;
-use super::attempts::Attempts;
+use super::commits::take_part;
 use super::conversations::{check_owner, wrong_index_entry};
 use super::fault::Fault;
 use super::numbers::{self, number};
 use super::tenants::unknown;
-use crate::{ConversationId, Error, Page, PageKind};
+use crate::{ConversationId, Page, PageKind};
 
 /// Pages do not overlap, so only the last page that starts at or before the first number can contain it.
 const PAGES: &str = r"
@@ -26,19 +28,29 @@ LEFT JOIN recto_pages p
 WHERE c.tenant = $1 AND c.id = $2
 ORDER BY p.first";
 
+/// The pages of several conversations of a tenant, each with its own numbers. `LATERAL` reads each
+/// conversation by its key.
+const PAGES_OF: &str = r"
+SELECT part.n, p.conversation AS owner, p.kind, p.first, p.count, p.meta,
+    CASE WHEN $6 THEN p.body END AS body
+FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS part (id, start, until, n)
+JOIN recto_conversations c ON c.tenant = $1 AND c.id = part.id
+LEFT JOIN LATERAL (
+    SELECT * FROM recto_pages
+    WHERE tenant = $1 AND conversation = part.id AND kind = $5
+        AND first >= coalesce(
+            (SELECT max(first) FROM recto_pages
+             WHERE tenant = $1 AND conversation = part.id AND kind = $5 AND first <= part.start), 0)
+        AND part.start < part.until AND first < part.until AND first + count > part.start
+    OFFSET 0) p ON true
+ORDER BY part.n, p.first";
+
 const PUT: &str = r"
 INSERT INTO recto_pages (tenant, conversation, kind, first, count, meta, body)
 SELECT $1, $2, page.* FROM
     unnest($3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[]) AS page
 ON CONFLICT (tenant, conversation, kind, first)
 DO UPDATE SET count = excluded.count, meta = excluded.meta, body = excluded.body";
-
-const REPLACE: &str = r"
-UPDATE recto_pages old SET count = page.count, meta = page.meta, body = page.body FROM
-    unnest($3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[])
-    AS page (kind, first, count, meta, body)
-WHERE old.tenant = $1 AND old.conversation = $2
-    AND old.kind = page.kind AND old.first = page.first";
 
 impl PostgresStore {
     /// Reads the pages that contain some of these numbers.
@@ -48,23 +60,6 @@ impl PostgresStore {
         kind: PageKind,
         numbers: Range<u32>,
         bodies: bool,
-    ) -> Result<Vec<Page>, Error> {
-        let mut attempts = Attempts::of_read("reading pages");
-        loop {
-            let attempt =
-                self.connections.limited(self.try_to_read_pages(id, kind, &numbers, bodies)).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
-            }
-        }
-    }
-
-    async fn try_to_read_pages(
-        &self,
-        id: ConversationId,
-        kind: PageKind,
-        numbers: &Range<u32>,
-        bodies: bool,
     ) -> Result<Vec<Page>, Fault> {
         let client = self.connections.get().await?;
         let tenant = self.tenant_of(&client, id).await?;
@@ -73,26 +68,56 @@ impl PostgresStore {
         let rows = client
             .query(&read, &[&&*tenant, &id.0, &numbers::kind(kind), &start, &end, &bodies])
             .await?;
-        if rows.is_empty() {
-            return Err(unknown(id));
-        }
-        // A row without a number means that the conversation exists and has no such page.
-        let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("first").is_some());
-        rows.map(|row| {
-            check_owner(row, id)?;
-            if row.try_get::<_, i16>("kind")? != numbers::kind(kind) {
-                return Err(wrong_index_entry(id).into());
-            }
-            Ok(Page {
-                kind,
-                first: number(row, "first")?,
-                count: number(row, "count")?,
-                meta: row.try_get("meta")?,
-                body: row.try_get::<_, Option<Vec<u8>>>("body")?.unwrap_or_default(),
-            })
-        })
-        .collect()
+        pages(&rows, id, kind)
     }
+
+    /// Reads pages of conversations that share rows: for each, those that contain some of its numbers.
+    pub(super) async fn read_pages_of(
+        &self,
+        parts: &[(ConversationId, Range<u32>)],
+        kind: PageKind,
+        bodies: bool,
+    ) -> Result<Vec<Vec<Page>>, Fault> {
+        let Some((first, _)) = parts.first() else { return Ok(Vec::new()) };
+        let client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, *first).await?;
+        let read = client.prepare_cached(PAGES_OF).await?;
+        let ids: Vec<Uuid> = parts.iter().map(|(id, _)| id.0).collect();
+        let starts: Vec<i64> = parts.iter().map(|(_, numbers)| numbers.start.into()).collect();
+        let ends: Vec<i64> = parts.iter().map(|(_, numbers)| numbers.end.into()).collect();
+        let rows = client
+            .query(&read, &[&&*tenant, &ids, &starts, &ends, &numbers::kind(kind), &bodies])
+            .await?;
+        let mut rows = &*rows;
+        let mut found = Vec::with_capacity(parts.len());
+        for ((id, _), n) in parts.iter().zip(1_i64..) {
+            found.push(pages(take_part(&mut rows, n)?, *id, kind)?);
+        }
+        Ok(found)
+    }
+}
+
+/// The pages of a conversation in rows. No row means that there is no conversation.
+fn pages(rows: &[Row], id: ConversationId, kind: PageKind) -> Result<Vec<Page>, Fault> {
+    if rows.is_empty() {
+        return Err(unknown(id));
+    }
+    // A row without a number means that the conversation exists and has no such page.
+    let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("first").is_some());
+    rows.map(|row| {
+        check_owner(row, id)?;
+        if row.try_get::<_, i16>("kind")? != numbers::kind(kind) {
+            return Err(wrong_index_entry(id).into());
+        }
+        Ok(Page {
+            kind,
+            first: number(row, "first")?,
+            count: number(row, "count")?,
+            meta: row.try_get("meta")?,
+            body: row.try_get::<_, Option<Vec<u8>>>("body")?.unwrap_or_default(),
+        })
+    })
+    .collect()
 }
 
 /// Pages as columns.
@@ -117,25 +142,6 @@ impl<'a> PageColumns<'a> {
             metas: pages().map(|page| page.meta.as_slice()).collect(),
             bodies: pages().map(|page| page.body.as_slice()).collect(),
         }
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.firsts.len() as u64
-    }
-
-    /// Replaces the pages that start at the same numbers. Returns how many existed.
-    pub(super) async fn replace(
-        &self,
-        client: &impl GenericClient,
-        tenant: &[u8],
-        id: ConversationId,
-    ) -> Result<u64, Fault> {
-        let replace = client.prepare_cached(REPLACE).await?;
-        let PageColumns { kinds, firsts, counts, metas, bodies } = self;
-        let replaced = client
-            .execute(&replace, &[&tenant, &id.0, kinds, firsts, counts, metas, bodies])
-            .await?;
-        Ok(replaced)
     }
 
     /// Inserts the pages, or replaces those that start at the same numbers.

@@ -92,7 +92,8 @@ impl Parameters {
 fn unknown(name: &str) -> Error {
     let mut known = [&OPTIONS[..], &ENCRYPTION, &DRIVER].concat();
     known.sort_unstable();
-    // Without its escape, a question mark in a password makes the rest of the password a name.
+    // A question mark in a password starts the parameters if it is not escaped: then the rest of the
+    // password would be read as a name.
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
     let given = match !name.is_empty() && name.len() <= 30 && name.bytes().all(is_plain) {
         true => format!("{name:?} is no parameter"),

@@ -5,18 +5,16 @@
 //! of ancestors that were only kept for it. One transaction does all of this.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use deadpool_postgres::Transaction;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::attempts::Attempts;
 use super::conversations::{ANCESTORS, check_parents};
 use super::fault::Fault;
 use super::rewrite::replace;
 use super::tenants;
-use crate::{ConversationId, Error, Removal, Tenant};
+use crate::{ConversationId, Error, RewriteOf, Tenant};
 
 const UNNAME: &str = r"
 UPDATE recto_conversations SET name = NULL WHERE tenant = $1 AND name = $2
@@ -67,30 +65,24 @@ impl PostgresStore {
         &self,
         tenant: &Tenant,
         name: &str,
-        removal: Removal,
+        rewrites: Vec<RewriteOf>,
     ) -> Result<(), Error> {
-        let mut attempts = Attempts::of_write("removing a conversation");
-        loop {
-            let attempt = self.try_to_remove(tenant, name, &removal);
-            let attempt = self.connections.limited(attempt).await;
-            let attempt = match attempt {
+        let rewrites = &*rewrites;
+        let attempt = |in_doubt| async move {
+            match self.try_to_remove(tenant, name, rewrites).await {
                 // An earlier attempt has removed the name.
-                Err(Fault::Refused(Error::ConversationNotFound { .. })) if attempts.in_doubt() => {
-                    Ok(())
-                }
+                Err(Fault::Refused(Error::ConversationNotFound { .. })) if in_doubt => Ok(()),
                 attempt => attempt,
-            };
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result;
             }
-        }
+        };
+        self.connections.write("removing a conversation", attempt).await
     }
 
     async fn try_to_remove(
         &self,
         tenant: &Tenant,
         name: &str,
-        removal: &Removal,
+        rewrites: &[RewriteOf],
     ) -> Result<(), Fault> {
         let mut client = self.connections.get().await?;
         let tenant = tenants::bytes(tenant);
@@ -99,13 +91,6 @@ impl PostgresStore {
         let row = transaction.query_opt(&unname, &[&tenant, &name.as_bytes()]).await?;
         let row = row.ok_or_else(|| Error::ConversationNotFound { name: name.to_owned() })?;
         let id: Uuid = row.try_get("id")?;
-        if let Some(expected) = removal.at {
-            let newest = lock_newest(&transaction, tenant, id).await?;
-            let current = newest.and_then(|version| u32::try_from(version).ok());
-            if let Some(current) = current.filter(|current| *current != expected) {
-                return Err(Error::VersionConflict { expected, current }.into());
-            }
-        }
         check_parents(&transaction, tenant, ConversationId(id)).await?;
         let ancestors = transaction.prepare_cached(ANCESTORS).await?;
         let candidates = transaction.query(&ancestors, &[&tenant, &vec![id]]).await?;
@@ -113,7 +98,7 @@ impl PostgresStore {
             candidates.iter().map(|row| row.try_get("id")).collect::<Result<_, _>>()?;
         let lock = transaction.prepare_cached(LOCK).await?;
         transaction.query(&lock, &[&tenant, &candidates]).await?;
-        for rewrite in &removal.rewrites {
+        for rewrite in rewrites {
             replace(&transaction, tenant, rewrite).await?;
         }
         let unused = unused(&transaction, tenant, id, &candidates).await?;

@@ -12,8 +12,6 @@
 //! A client cannot reach: the server's log (`pg_wal`) until its segments are reused, archives of it,
 //! replicas until they have caught up, backups, and freed blocks of the file system.
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{ClientWrapper, Transaction};
@@ -24,24 +22,24 @@ use super::attempts::Attempts;
 use super::conversations::check_parents;
 use super::fault::Fault;
 use super::numbers::{self, head, number};
-use super::pages::PageColumns;
 use super::remove::lock_newest;
 use super::tenants::unknown;
 use crate::{CommitRow, ConversationId, Error, Page, Rewrite, RewriteOf};
-
-const REPLACE: &str = r"
-UPDATE recto_commits old SET entries = row.entries, link = row.link,
-    committed = row.committed, body = row.body FROM
-    unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bigint[], $7::bytea[])
-    AS row (version, entries, link, committed, body)
-WHERE old.tenant = $1 AND old.conversation = $2 AND old.version = row.version";
 
 const READ_COMMIT: &str = r"
 SELECT version, entries, link, committed, body FROM recto_commits
 WHERE tenant = $1 AND conversation = $2 AND version = $3";
 
+const REPLACE_COMMIT: &str = r"
+UPDATE recto_commits SET entries = $4, link = $5, committed = $6, body = $7
+WHERE tenant = $1 AND conversation = $2 AND version = $3";
+
 const READ_PAGE: &str = r"
 SELECT count, meta, body FROM recto_pages
+WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND first = $4";
+
+const REPLACE_PAGE: &str = r"
+UPDATE recto_pages SET count = $5, meta = $6, body = $7
 WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND first = $4";
 
 /// This lock is taken before the forks are read, so that concurrent forks are serialized.
@@ -87,6 +85,9 @@ WHERE age(seen) > age($1::text::xid)";
 const WITH_TEXT: [&str; 5] =
     ["recto_commits", "recto_pages", "recto_words", "recto_keys", "recto_conversations"];
 
+/// The other tables that have an index.
+const WITHOUT_TEXT: [&str; 3] = ["recto_format", "recto_parents", "recto_rewrites"];
+
 /// The number of a table's file. VACUUM FULL writes the table into a file with another number.
 const FILE_OF: &str = "SELECT pg_relation_filenode($1::text::regclass)";
 
@@ -94,26 +95,29 @@ impl PostgresStore {
     /// Replaces rows, and erases the old ones.
     pub(super) async fn replace_rows(&self, request: RewriteOf) -> Result<(), Error> {
         // Replacing is idempotent, so an attempt in doubt is repeated.
-        let mut attempts = Attempts::of_write("replacing rows");
-        loop {
-            let attempt = self.connections.limited(self.try_to_replace(&request)).await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                result?;
-                break;
-            }
-        }
+        self.connections.write("replacing rows", |_| self.try_to_replace(&request)).await?;
         self.drop_copies().await
     }
 
     /// Writes the tables again, without deleted and replaced rows.
     pub(super) async fn drop_copies(&self) -> Result<(), Error> {
-        let mut attempts = Attempts::of_read("clearing away old rows");
-        loop {
-            let attempt = self.clear_away().await;
-            if let ControlFlow::Break(result) = attempts.settle(attempt).await {
-                return result.map_err(copies_left);
-            }
+        let cleared = Attempts::of_read("clearing away old rows").perform(|_| self.clear_away());
+        cleared.await.map_err(copies_left)
+    }
+
+    /// Writes the tables again, and builds all indexes again: `VACUUM FULL` builds those of the tables that it
+    /// writes.
+    pub(super) async fn clean_tables(&self) -> Result<(), Error> {
+        self.drop_copies().await?;
+        Attempts::of_read("building indexes again").perform(|_| self.build_indexes()).await
+    }
+
+    async fn build_indexes(&self) -> Result<(), Fault> {
+        let client = self.connections.get_for_long_work().await?;
+        for table in WITHOUT_TEXT {
+            client.batch_execute(&format!("REINDEX TABLE {table}")).await?;
         }
+        Ok(())
     }
 
     async fn try_to_replace(&self, request: &RewriteOf) -> Result<(), Fault> {
@@ -167,16 +171,9 @@ pub(super) async fn replace(
         let current = current.try_into().unwrap_or(u32::MAX);
         return Err(Error::VersionConflict { expected: at, current }.into());
     }
-    if rewrite.known.is_some() {
-        check_known(transaction, tenant, id, rewrite).await?;
-    }
-    let commits = CommitColumns::new(&rewrite.commits);
-    let pages = PageColumns::new(&rewrite.pages);
-    if commits.replace(transaction, tenant, id).await? < commits.len()
-        || pages.replace(transaction, tenant, id).await? < pages.len()
-    {
-        return Err(Error::RowsChanged.into());
-    }
+    // The lock on the newest row serializes concurrent rewrites.
+    replace_commits(transaction, tenant, id, rewrite).await?;
+    replace_pages(transaction, tenant, id, rewrite).await?;
     let forget = transaction.prepare_cached(FORGET).await?;
     let forgotten: Vec<i64> = rewrite.forget.iter().map(|&entry| i64::from(entry)).collect();
     transaction.execute(&forget, &[&tenant, &id.0, &forgotten]).await?;
@@ -210,29 +207,42 @@ fn copies_left(error: Error) -> Error {
     }
 }
 
-/// Checks that the stored rows are those that were read. The lock on the newest row serializes
-/// concurrent rewrites.
-async fn check_known(
+/// Replaces commits, if the stored ones are those that were read.
+async fn replace_commits(
     transaction: &Transaction<'_>,
     tenant: &[u8],
     id: ConversationId,
     rewrite: &Rewrite,
 ) -> Result<(), Fault> {
     let read = transaction.prepare_cached(READ_COMMIT).await?;
+    let replace = transaction.prepare_cached(REPLACE_COMMIT).await?;
     for new in &rewrite.commits {
         let version = i64::from(new.head.version);
-        let row = transaction.query_opt(&read, &[&tenant, &id.0, &version]).await?;
-        let found = match row {
+        let found = match transaction.query_opt(&read, &[&tenant, &id.0, &version]).await? {
             Some(row) => Some(CommitRow { head: head(&row)?, body: row.try_get("body")? }),
             None => None,
         };
         rewrite.check_commit(new, found.as_ref())?;
+        let (entries, link) = (i64::from(new.head.entries), new.head.link.0.as_slice());
+        let row: [&(dyn ToSql + Sync); 7] =
+            [&tenant, &id.0, &version, &entries, &link, &new.head.committed, &new.body];
+        transaction.execute(&replace, &row).await?;
     }
+    Ok(())
+}
+
+/// Replaces pages in the same way.
+async fn replace_pages(
+    transaction: &Transaction<'_>,
+    tenant: &[u8],
+    id: ConversationId,
+    rewrite: &Rewrite,
+) -> Result<(), Fault> {
     let read = transaction.prepare_cached(READ_PAGE).await?;
+    let replace = transaction.prepare_cached(REPLACE_PAGE).await?;
     for new in &rewrite.pages {
-        let key: [&(dyn ToSql + Sync); 4] =
-            [&tenant, &id.0, &numbers::kind(new.kind), &i64::from(new.first)];
-        let found = match transaction.query_opt(&read, &key).await? {
+        let (kind, first) = (numbers::kind(new.kind), i64::from(new.first));
+        let found = match transaction.query_opt(&read, &[&tenant, &id.0, &kind, &first]).await? {
             Some(row) => Some(Page {
                 kind: new.kind,
                 first: new.first,
@@ -243,49 +253,10 @@ async fn check_known(
             None => None,
         };
         rewrite.check_page(new, found.as_ref())?;
+        let count = i64::from(new.count);
+        let row: [&(dyn ToSql + Sync); 7] =
+            [&tenant, &id.0, &kind, &first, &count, &new.meta, &new.body];
+        transaction.execute(&replace, &row).await?;
     }
     Ok(())
-}
-
-/// Commits as columns.
-struct CommitColumns<'a> {
-    versions: Vec<i64>,
-    entries: Vec<i64>,
-    links: Vec<&'a [u8]>,
-    committed: Vec<i64>,
-    bodies: Vec<&'a [u8]>,
-}
-
-impl<'a> CommitColumns<'a> {
-    fn new(rows: &'a [CommitRow]) -> CommitColumns<'a> {
-        // Each version once: an update must not match a row twice.
-        let rows: BTreeMap<u32, _> = rows.iter().map(|row| (row.head.version, row)).collect();
-        let rows = || rows.values();
-        CommitColumns {
-            versions: rows().map(|row| i64::from(row.head.version)).collect(),
-            entries: rows().map(|row| i64::from(row.head.entries)).collect(),
-            links: rows().map(|row| row.head.link.0.as_slice()).collect(),
-            committed: rows().map(|row| row.head.committed).collect(),
-            bodies: rows().map(|row| row.body.as_slice()).collect(),
-        }
-    }
-
-    fn len(&self) -> u64 {
-        self.versions.len() as u64
-    }
-
-    /// Replaces the commits of the same versions. Returns how many existed.
-    async fn replace(
-        &self,
-        transaction: &Transaction<'_>,
-        tenant: &[u8],
-        id: ConversationId,
-    ) -> Result<u64, Fault> {
-        let replace = transaction.prepare_cached(REPLACE).await?;
-        let CommitColumns { versions, entries, links, committed, bodies } = self;
-        let replaced = transaction
-            .execute(&replace, &[&tenant, &id.0, versions, entries, links, committed, bodies])
-            .await?;
-        Ok(replaced)
-    }
 }

@@ -136,13 +136,7 @@ const TUNING_2: &[&str] = &["ALTER TABLE recto_commits SET (toast_tuple_target =
 /// Creates or migrates the tables. Returns whether the store has a search index.
 pub(super) async fn prepare(connections: &Connections, search: bool) -> Result<bool, Error> {
     // Repeating is safe: every attempt reads the format first.
-    let mut attempts = Attempts::of_read(DOING);
-    loop {
-        let attempt = bring_up_to_date(connections, search).await;
-        if let std::ops::ControlFlow::Break(result) = attempts.settle(attempt).await {
-            return result;
-        }
-    }
+    Attempts::of_read(DOING).perform(|_| bring_up_to_date(connections, search)).await
 }
 
 async fn bring_up_to_date(connections: &Connections, search: bool) -> Result<bool, Fault> {

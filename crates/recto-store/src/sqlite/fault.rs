@@ -50,13 +50,38 @@ impl Fault {
 pub(super) fn reason(error: &rusqlite::Error) -> Reason {
     match error.sqlite_error() {
         Some(error) => Reason::from(meaning(error)).with_cause(Cause::new(*error)),
-        None => "a stored value has another type than it was written with".into(),
+        None => Reason::from(WrongType.to_string()).with_cause(Cause::new(WrongType)),
     }
+}
+
+/// A stored value that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("a stored value has another type than it was written with")]
+struct WrongType;
+
+/// Whether SQLite reports damage. It does so with many codes; those that say what it cannot do now are not
+/// among them.
+pub(crate) fn is_damage(cause: &Cause) -> bool {
+    let is_of_file = |error: &rusqlite::ffi::Error| {
+        !matches!(
+            error.code,
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::OutOfMemory
+                | ErrorCode::ReadOnly
+                | ErrorCode::DiskFull
+                | ErrorCode::CannotOpen
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::PermissionDenied
+                | ErrorCode::OperationInterrupted
+        ) && error.extended_code != rusqlite::ffi::SQLITE_IOERR_SHMSIZE
+    };
+    cause.downcast_ref().is_some_and(is_of_file) || cause.downcast_ref::<WrongType>().is_some()
 }
 
 fn meaning(error: &rusqlite::ffi::Error) -> String {
     let (name, meaning) = match error.code {
-        // The shared index of the log is made when the file is opened.
+        // SQLite creates the shared-memory index of its write-ahead log when it opens the file.
         _ if error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
             ("SQLITE_IOERR", "the disk is full")
         }
@@ -105,6 +130,22 @@ mod tests {
     fn a_full_disk_is_named_when_the_log_cannot_be_opened() {
         let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
         assert!(meaning(&error).starts_with("the disk is full"), "{}", meaning(&error));
+    }
+
+    #[test]
+    fn a_lock_is_no_damage() {
+        let of = |code| {
+            Fault::from(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None))
+        };
+        for code in [rusqlite::ffi::SQLITE_BUSY, rusqlite::ffi::SQLITE_FULL] {
+            assert!(!of(code).during("testing").is_damage(), "{code}");
+        }
+        for code in [rusqlite::ffi::SQLITE_CORRUPT, rusqlite::ffi::SQLITE_NOTADB] {
+            assert!(of(code).during("testing").is_damage(), "{code}");
+        }
+        let db = rusqlite::Connection::open_in_memory().unwrap();
+        let wrong = db.query_row("SELECT 'text'", [], |row| row.get::<_, i64>(0)).unwrap_err();
+        assert!(Fault::from(wrong).during("testing").is_damage());
     }
 
     #[test]

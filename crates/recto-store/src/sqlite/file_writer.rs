@@ -59,6 +59,15 @@ impl Identity {
     }
 }
 
+/// Counts the words that wait for the index. A damaged index does not keep the file from being opened.
+fn waiting_in(db: &Connection) -> Waiting {
+    Waiting::in_file(db).unwrap_or_else(|fault| {
+        let error = fault.for_log();
+        tracing::warn!(error, "the search index is damaged");
+        Waiting::default()
+    })
+}
+
 /// The connection that writes, and what it caches.
 #[derive(Debug)]
 pub(super) struct FileWriter {
@@ -157,7 +166,7 @@ impl FileWriter {
         has_index: bool,
         wait: Duration,
     ) -> Result<FileWriter, Fault> {
-        let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
+        let waiting = if has_index { waiting_in(&db) } else { Waiting::default() };
         let newest = NewestVersions::default();
         let (identity, is_read_only) = (Identity::of(&path), false);
         Ok(FileWriter { path, db, has_index, waiting, newest, identity, wait, is_read_only })
@@ -297,7 +306,7 @@ impl FileWriter {
         self.db = connection::open(&self.path, false)?;
         self.newest = NewestVersions::default();
         if self.has_index {
-            self.waiting = Waiting::in_file(&self.db)?;
+            self.waiting = waiting_in(&self.db);
         }
         Ok(())
     }

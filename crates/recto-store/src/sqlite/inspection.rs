@@ -8,7 +8,7 @@ use rusqlite::{Connection, backup::Backup};
 
 use super::fault::Fault;
 use super::place::Number;
-use super::{connection, read, search_index};
+use super::{connection, read, schema, search_index};
 use crate::lineage::Lineages;
 use crate::{Ancestor, ConversationId, Error, PageKind, SurveyedConversation, Tenant};
 
@@ -16,13 +16,26 @@ use crate::{Ancestor, ConversationId, Error, PageKind, SurveyedConversation, Ten
 /// other parts are checked all the same.
 pub(super) fn damage(db: &Connection) -> Vec<String> {
     let mut found = Vec::new();
-    note(&mut found, integrity(db));
+    note(&mut found, integrity(db, "PRAGMA integrity_check"));
     note(&mut found, damaged_rows(db));
     note(&mut found, read::rewrites(db).map(|_| Vec::new()));
     note(&mut found, unreachable_words(db));
-    for (table, count) in ORPHANS {
+    for (table, count) in ORPHANS.iter().chain(&ORPHANED_WORDS) {
         note(&mut found, orphans(db, table, count));
     }
+    found
+}
+
+/// Lists damage of the search index: in its structures, and words that it does not find.
+pub(super) fn damage_of_words(db: &Connection) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in search_index::TABLES {
+        note(&mut found, integrity(db, &format!("PRAGMA integrity_check('{table}')")));
+    }
+    for (table, count) in &ORPHANED_WORDS {
+        note(&mut found, orphans(db, table, count));
+    }
+    note(&mut found, unreachable_words(db));
     found
 }
 
@@ -40,8 +53,8 @@ fn text_of(fault: Fault) -> String {
     }
 }
 
-fn integrity(db: &Connection) -> Result<Vec<String>, Fault> {
-    let mut check = db.prepare("PRAGMA integrity_check")?;
+fn integrity(db: &Connection, check: &str) -> Result<Vec<String>, Fault> {
+    let mut check = db.prepare(check)?;
     let texts = check.query_map([], |row| row.get::<_, String>(0))?;
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
     Ok(texts.into_iter().filter(|text| text != "ok").collect())
@@ -167,12 +180,15 @@ impl Numbers {
     }
 }
 
-/// Builds the indexes of the conversations again, from the table. Fails if rows of the table are damaged or
-/// missing, because the indexes then contain data that the table lacks.
-pub(super) fn rebuild_indexes(db: &Connection) -> Result<(), Fault> {
+/// Whether an index of the conversations is damaged. Fails if it cannot be built again from the table: if rows
+/// of the table are damaged or missing, because the indexes then contain data that the table lacks.
+///
+/// SQLite refuses every change of the schema in a transaction that has read damaged pages, so the transaction
+/// that replaces the indexes does not check them.
+pub(super) fn has_damaged_index(db: &Connection) -> Result<bool, Fault> {
     let is_sound = "PRAGMA integrity_check('conversations')";
     if db.query_row(is_sound, [], |row| row.get::<_, String>(0)).is_ok_and(|text| text == "ok") {
-        return Ok(());
+        return Ok(false);
     }
     let all = Numbers::of(db);
     let mut ids = BTreeSet::new();
@@ -201,13 +217,32 @@ pub(super) fn rebuild_indexes(db: &Connection) -> Result<(), Fault> {
         let reason = "the table of conversations cannot be read, so no index is rebuilt";
         return Err(read::damaged(NO_ID, reason));
     }
+    Ok(true)
+}
+
+/// Gives the table of conversations the indexes of a copy of it. `REINDEX` would read the damaged indexes to
+/// free their pages; here they are left for `VACUUM`.
+pub(super) fn replace_indexes(db: &Connection) -> Result<(), Fault> {
     tracing::warn!("the indexes of the conversations are damaged; they are built again");
-    // SQLite frees the pages of the old index first, which can fail too.
-    db.execute_batch("REINDEX conversations").map_err(|error| {
-        let reason = super::fault::reason(&error).text;
-        let advice = "back the store up with its damage, and restore it into a new one";
-        read::damaged(NO_ID, format!("its indexes cannot be built again: {reason}; {advice}"))
-    })
+    let select = "SELECT sql FROM sqlite_schema WHERE name = 'conversations'";
+    let table: String = db.query_row(select, [], |row| row.get(0))?;
+    db.execute_batch(&table.replacen("conversations", "rebuilt", 1))?;
+    // Without a condition, SQLite would copy the damaged indexes too. Numbers start with 1.
+    db.execute_batch(
+        "INSERT INTO rebuilt SELECT * FROM conversations NOT INDEXED WHERE number > 0",
+    )?;
+    let mut statements = "DELETE FROM sqlite_schema WHERE tbl_name = 'rebuilt';".to_owned();
+    let mut indexes = db.prepare(
+        "SELECT replace(name, 'rebuilt', 'conversations'), rootpage FROM sqlite_schema
+         WHERE type = 'index' AND tbl_name = 'rebuilt'",
+    )?;
+    let mut rows = indexes.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, root): (String, i64) = (row.get(0)?, row.get(1)?);
+        statements += &format!("UPDATE sqlite_schema SET rootpage = {root} WHERE name = '{name}';");
+    }
+    drop(rows);
+    schema::edit(db, &statements)
 }
 
 /// Every conversation of the file, also the damaged ones and those that are kept for their forks.
@@ -266,7 +301,7 @@ fn damage_of(conversation: ConversationId, fault: Fault) -> Error {
 }
 
 /// Rows that no read would find: a changed bit in a key can move a row out of its conversation.
-const ORPHANS: [(&str, &str); 5] = [
+const ORPHANS: [(&str, &str); 3] = [
     (
         "commits",
         "SELECT count(*) FROM commits WHERE place >> 32 NOT IN (SELECT number FROM conversations)",
@@ -279,6 +314,10 @@ const ORPHANS: [(&str, &str); 5] = [
         "keys",
         "SELECT count(*) FROM keys WHERE conversation NOT IN (SELECT number FROM conversations)",
     ),
+];
+
+/// Rows of the search index without their conversation.
+const ORPHANED_WORDS: [(&str, &str); 2] = [
     (
         "waiting",
         "SELECT count(*) FROM waiting WHERE place >> 32 NOT IN (SELECT number FROM conversations)",

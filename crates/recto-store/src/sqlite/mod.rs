@@ -17,6 +17,7 @@ mod checksum;
 mod connection;
 mod erasure;
 mod fault;
+pub(crate) use fault::is_damage;
 mod file_writer;
 mod inspection;
 mod newest_versions;
@@ -32,7 +33,6 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
@@ -47,7 +47,7 @@ use crate::checks;
 use crate::error::Reason;
 use crate::{
     Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, Removal, RestoredConversation, Rewrite, RewriteOf, Store, StoreFuture, StoredRows,
+    PageKind, RestoredConversation, Rewrite, RewriteOf, Store, StoreFuture, StoredRows,
     SurveyedConversation, Tenant, Unpacked, WordSums, WordsOf,
 };
 
@@ -177,11 +177,15 @@ impl SqliteStore {
 
     /// Has the writer do something, and waits until it is durable.
     fn write<'a>(&'a self, checked: Result<WriteRequest, Error>) -> StoreFuture<'a, ()> {
+        self.write_all(checked.map(|request| vec![request]))
+    }
+
+    fn write_all<'a>(&'a self, checked: Result<Vec<WriteRequest>, Error>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            let request = checked?;
-            let doing = request.doing();
+            let requests = checked?;
+            let Some(doing) = requests.first().map(WriteRequest::doing) else { return Ok(()) };
             match &self.writer {
-                Ok(writer) => writer.write(request, doing).await,
+                Ok(writer) => writer.write(requests, doing).await,
                 Err(reason) => Err(Error::failed(doing, &**reason)),
             }
         })
@@ -194,29 +198,6 @@ impl SqliteStore {
     ) -> StoreFuture<'_, T> {
         Box::pin(self.readers.read(doing, work))
     }
-}
-
-/// Polls futures together, each for the first time in their order. Returns the first error.
-async fn in_order(futures: Vec<StoreFuture<'_, ()>>) -> Result<(), Error> {
-    let mut waiting: Vec<(usize, StoreFuture<'_, ()>)> = futures.into_iter().enumerate().collect();
-    let mut first_error: Option<(usize, Error)> = None;
-    std::future::poll_fn(move |context| {
-        waiting.retain_mut(|(number, future)| match future.as_mut().poll(context) {
-            Poll::Pending => true,
-            Poll::Ready(Ok(())) => false,
-            Poll::Ready(Err(error)) => {
-                if first_error.as_ref().is_none_or(|(first, _)| *number < *first) {
-                    first_error = Some((*number, error));
-                }
-                false
-            }
-        });
-        match waiting.is_empty() {
-            true => Poll::Ready(first_error.take().map_or(Ok(()), |(_, error)| Err(error))),
-            false => Poll::Pending,
-        }
-    })
-    .await
 }
 
 const OPENING: &str = "opening the file";
@@ -339,10 +320,10 @@ impl Store for SqliteStore {
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-        removal: Removal,
+        rewrites: Vec<RewriteOf>,
     ) -> StoreFuture<'a, ()> {
         let (tenant, name) = (tenant.clone(), name.to_owned());
-        self.write(Ok(WriteRequest::Remove { tenant, name, removal }))
+        self.write(Ok(WriteRequest::Remove { tenant, name, rewrites }))
     }
 
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
@@ -359,13 +340,32 @@ impl Store for SqliteStore {
         self.read("reading pages", move |db| read::pages(db, id, kind, numbers, bodies))
     }
 
-    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
-        self.write(checks::check_commit(&commit).map(|()| WriteRequest::Commit(Box::new(commit))))
+    fn pages_of(
+        &self,
+        parts: Vec<(ConversationId, Range<u32>)>,
+        kind: PageKind,
+        bodies: bool,
+    ) -> StoreFuture<'_, Vec<Vec<Page>>> {
+        self.read("reading pages", move |db| {
+            let parts = parts.into_iter();
+            parts.map(|(id, numbers)| read::pages(db, id, kind, numbers, bodies)).collect()
+        })
     }
 
-    /// The requests enter the write queue together, so that the writer stores them as one group.
+    fn unpacked_of(&self, ids: Vec<ConversationId>) -> StoreFuture<'_, Vec<Unpacked>> {
+        self.read("reading versions", move |db| {
+            ids.into_iter().map(|id| read::unpacked(db, id, None)).collect()
+        })
+    }
+
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
+        self.commit_all(vec![commit])
+    }
+
     fn commit_all(&self, commits: Vec<Commit>) -> StoreFuture<'_, ()> {
-        Box::pin(in_order(commits.into_iter().map(|commit| self.commit(commit)).collect()))
+        let checked = commits.iter().try_for_each(checks::check_commit);
+        let request = |commit| WriteRequest::Commit(Box::new(commit));
+        self.write_all(checked.map(|()| commits.into_iter().map(request).collect()))
     }
 
     fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> StoreFuture<'_, ()> {
@@ -385,17 +385,13 @@ impl Store for SqliteStore {
         &'a self,
         tenant: &'a Tenant,
         words: &'a [String],
-        within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
     ) -> StoreFuture<'a, Vec<Hit>> {
         if !self.has_index {
             return Box::pin(std::future::ready(Err(Error::NoSearch)));
         }
         let (tenant, words) = (tenant.clone(), words.to_vec());
-        let within = within.map(<[_]>::to_vec);
-        self.read("searching", move |db| {
-            search_index::find(db, &tenant, &words, within.as_deref(), limit)
-        })
+        self.read("searching", move |db| search_index::find(db, &tenant, &words, limit))
     }
 
     fn rewrite(
@@ -408,7 +404,19 @@ impl Store for SqliteStore {
     }
 
     fn clean(&self) -> StoreFuture<'_, ()> {
-        self.write(Ok(WriteRequest::Clean))
+        Box::pin(async move {
+            self.rebuild_indexes().await?;
+            self.write(Ok(WriteRequest::Clean)).await
+        })
+    }
+
+    fn check_words(&self) -> StoreFuture<'_, Vec<String>> {
+        match self.has_index {
+            true => {
+                self.read("checking the search index", |db| Ok(inspection::damage_of_words(db)))
+            }
+            false => Box::pin(std::future::ready(Ok(Vec::new()))),
+        }
     }
 
     fn clear_words(&self) -> StoreFuture<'_, bool> {
@@ -422,15 +430,16 @@ impl Store for SqliteStore {
     }
 
     fn rebuild_indexes(&self) -> StoreFuture<'_, ()> {
-        self.write(Ok(WriteRequest::RebuildIndexes))
+        Box::pin(async move {
+            match self.read("checking the indexes", inspection::has_damaged_index).await? {
+                true => self.write(Ok(WriteRequest::RebuildIndexes)).await,
+                false => Ok(()),
+            }
+        })
     }
 
     fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {
         self.read("looking for forks", move |db| read::forks(db, id))
-    }
-
-    fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>> {
-        self.read("listing tenants", read::tenants)
     }
 
     fn survey(&self) -> StoreFuture<'_, Vec<SurveyedConversation>> {

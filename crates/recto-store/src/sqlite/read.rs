@@ -538,18 +538,6 @@ fn page(row: &Row<'_>, kind: PageKind, id: ConversationId) -> Result<Page, Fault
     }
 }
 
-pub(super) fn tenants(db: &Connection) -> Result<Vec<Tenant>, Fault> {
-    let mut select = db.prepare_cached(
-        "SELECT DISTINCT tenant FROM conversations WHERE name IS NOT NULL ORDER BY tenant",
-    )?;
-    let mut rows = select.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(Tenant(row.get(0)?));
-    }
-    Ok(found)
-}
-
 /// All rows of a conversation.
 pub(super) fn rows(db: &Connection, id: ConversationId) -> Result<StoredRows, Fault> {
     let mut pages = pages(db, id, PageKind::Records, 0..u32::MAX, true)?;

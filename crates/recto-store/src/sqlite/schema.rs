@@ -116,6 +116,19 @@ pub(super) fn check_format(db: &Connection) -> Result<(), Fault> {
     Ok(refuse_newer(found)?)
 }
 
+/// Executes statements that change the table of tables. Pages of tables and indexes that it does not contain
+/// afterwards are lost until `VACUUM` writes the file again.
+pub(super) fn edit(db: &Connection, statements: &str) -> Result<(), Fault> {
+    let version: i64 = db.query_row("PRAGMA schema_version", [], |row| row.get(0))?;
+    db.pragma_update(None, "writable_schema", true)?;
+    // Every connection reads the schema again when its version has changed.
+    let edited = db
+        .execute_batch(statements)
+        .and_then(|()| db.pragma_update(None, "schema_version", version + 1));
+    db.pragma_update(None, "writable_schema", "RESET")?;
+    Ok(edited?)
+}
+
 fn migrate(db: &Connection, search: bool) -> Result<(), Fault> {
     db.execute_batch("BEGIN IMMEDIATE")?;
     let migrated = perform_steps(db, search);

@@ -14,7 +14,8 @@ use rusqlite::{Connection, params};
 use super::fault::Fault;
 use super::place::Number;
 use super::read::id_from;
-use crate::{ConversationId, Error, Hit, Tenant, WordSums, WordsOf};
+use super::schema;
+use crate::{Hit, Tenant, WordSums, WordsOf};
 
 /// Capacity of the waiting table: number of entries, and bytes of their words.
 const MAX_WAITING: Waiting = Waiting { entries: 256, bytes: 256 << 10 };
@@ -56,9 +57,15 @@ pub(super) fn create(db: &Connection) -> Result<(), Fault> {
     )?)
 }
 
-/// Empties the index. Tables whose content is damaged are dropped with it.
+/// The tables of the index: those of [`create`], and those in which FTS5 keeps its content.
+pub(super) const TABLES: [&str; 6] =
+    ["waiting", "words", "words_config", "words_data", "words_docsize", "words_idx"];
+
+/// Empties the index. `DROP TABLE` would read the damaged tables to free their pages; here they are left for
+/// `VACUUM`.
 pub(super) fn clear(db: &Connection) -> Result<(), Fault> {
-    db.execute_batch("DROP TABLE IF EXISTS waiting; DROP TABLE IF EXISTS words;")?;
+    let names = TABLES.map(|name| format!("'{name}'")).join(", ");
+    schema::edit(db, &format!("DELETE FROM sqlite_schema WHERE tbl_name IN ({names})"))?;
     create(db)
 }
 
@@ -114,42 +121,16 @@ pub(super) fn merge(db: &Connection) -> Result<(), Fault> {
     Ok(db.execute_batch("INSERT INTO words (words) VALUES ('optimize')")?)
 }
 
-/// Finds entries that contain all these words, the newest first.
+/// Finds entries that contain all these words, the newest first, in the index and in the waiting table.
 pub(super) fn find(
     db: &Connection,
     tenant: &Tenant,
     words: &[String],
-    within: Option<&[(ConversationId, u32)]>,
     limit: usize,
 ) -> Result<Vec<Hit>, Fault> {
     if words.is_empty() || limit == 0 || !words.iter().all(|word| is_word(word)) {
         return Ok(Vec::new());
     }
-    let Some(within) = within else { return find_between(db, tenant, words, [0, i64::MAX], limit) };
-    let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
-    for &(id, end) in within {
-        if !seen.insert(id) || end == 0 || found.len() >= limit {
-            continue;
-        }
-        let number = match super::read::number(db, id) {
-            Err(Fault::Refused(Error::ConversationNotFound { .. })) => continue,
-            number => number?,
-        };
-        let places = [number.place(0), number.place(end - 1)];
-        found.extend(find_between(db, tenant, words, places, limit - found.len())?);
-    }
-    Ok(found)
-}
-
-/// Finds entries in a range of places, in the index and in the waiting table.
-fn find_between(
-    db: &Connection,
-    tenant: &Tenant,
-    words: &[String],
-    [first, last]: [i64; 2],
-    limit: usize,
-) -> Result<Vec<Hit>, Fault> {
     let mut found = BTreeSet::new();
     let mut hit = |place: i64, id: [u8; 16]| {
         let hit = Hit { conversation: id_from(id), entry: Number::and_number(place).1 };
@@ -157,9 +138,9 @@ fn find_between(
     };
     let mut waiting = db.prepare_cached(
         "SELECT place, id, words FROM waiting CROSS JOIN conversations
-         WHERE place BETWEEN ?1 AND ?2 AND number = place >> 32 AND tenant = ?3",
+         WHERE number = place >> 32 AND tenant = ?1",
     )?;
-    let mut rows = waiting.query(params![first, last, tenant.0])?;
+    let mut rows = waiting.query([&tenant.0])?;
     while let Some(row) = rows.next()? {
         let text = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
         if words.iter().all(|word| text.split(' ').any(|has| has == word)) {
@@ -168,13 +149,12 @@ fn find_between(
     }
     let mut indexed = db.prepare_cached(
         "SELECT words.rowid, id FROM words CROSS JOIN conversations
-         WHERE words MATCH ?1 AND words.rowid BETWEEN ?2 AND ?3
-           AND number = words.rowid >> 32 AND tenant = ?4
-         ORDER BY words.rowid DESC LIMIT ?5",
+         WHERE words MATCH ?1 AND number = words.rowid >> 32 AND tenant = ?2
+         ORDER BY words.rowid DESC LIMIT ?3",
     )?;
     let query: String = words.iter().map(|word| format!("\"{word}\" ")).collect();
     let limit_number = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut rows = indexed.query(params![query, first, last, tenant.0, limit_number])?;
+    let mut rows = indexed.query(params![query, tenant.0, limit_number])?;
     while let Some(row) = rows.next()? {
         hit(row.get(0)?, row.get(1)?);
     }

@@ -78,14 +78,23 @@ impl<R: Send + 'static> WriteQueue<R> {
         Ok(WriteQueue { sender: Some(sender), thread: Some(thread) })
     }
 
-    /// Stores a request, and waits until it is durable. Dropping the future cancels the request if it
-    /// was not executed yet.
-    pub(super) async fn write(&self, request: R, doing: &'static str) -> Result<(), Error> {
+    /// Stores requests, and waits until all of them are durable. They enter the queue one after the other, so
+    /// that one group can hold them. Returns the first error; after it, any of the requests may be stored.
+    /// Dropping the future cancels the requests that were not executed yet.
+    pub(super) async fn write(&self, requests: Vec<R>, doing: &'static str) -> Result<(), Error> {
         let sender = self.sender.as_ref().expect("only drop takes the sender");
-        let (reply, result) = oneshot::channel();
-        let sent = sender.send(Pending { request, reply }).await;
-        sent.map_err(|_| Error::failed(doing, "the writer has stopped"))?;
-        result.await.unwrap_or(Err(Error::UnknownOutcome))
+        let mut results = Vec::with_capacity(requests.len());
+        for request in requests {
+            let (reply, result) = oneshot::channel();
+            let sent = sender.send(Pending { request, reply }).await;
+            sent.map_err(|_| Error::failed(doing, "the writer has stopped"))?;
+            results.push(result);
+        }
+        let mut all = Ok(());
+        for result in results {
+            all = all.and(result.await.unwrap_or(Err(Error::UnknownOutcome)));
+        }
+        all
     }
 }
 

@@ -7,7 +7,7 @@ use super::newest_versions::NewestVersions;
 use super::place::Number;
 use super::{inspection, read, search_index};
 use crate::{
-    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page, Removal,
+    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page,
     RestoredConversation, RewriteOf, Seal, Tenant, WordsOf, checks,
 };
 
@@ -29,7 +29,7 @@ pub(super) enum WriteRequest {
     Remove {
         tenant: Tenant,
         name: String,
-        removal: Removal,
+        rewrites: Vec<RewriteOf>,
     },
     Commit(Box<Commit>),
     Remember {
@@ -82,19 +82,17 @@ impl WriteRequest {
             WriteRequest::SetPolicy { tenant, name, policy } => {
                 set_policy(db, tenant, name, policy)
             }
-            WriteRequest::Remove { tenant, name, removal } => {
-                remove(db, tenant, name, removal, has_index)
+            WriteRequest::Remove { tenant, name, rewrites } => {
+                remove(db, tenant, name, rewrites, has_index)
             }
             WriteRequest::Commit(new) => commit(db, newest, new, has_index),
             WriteRequest::Remember { conversation, key } => {
                 keep_key(db, named_number(db, *conversation)?, key)
             }
             WriteRequest::Rewrite(request) => rewrite(db, request, has_index),
-            WriteRequest::Clean => {
-                inspection::rebuild_indexes(db)?;
-                if has_index { search_index::merge(db) } else { Ok(()) }
-            }
-            WriteRequest::RebuildIndexes => inspection::rebuild_indexes(db),
+            WriteRequest::Clean if has_index => search_index::merge(db),
+            WriteRequest::Clean => Ok(()),
+            WriteRequest::RebuildIndexes => inspection::replace_indexes(db),
             WriteRequest::ClearWords | WriteRequest::AddWords { .. } if !has_index => Ok(()),
             WriteRequest::ClearWords => search_index::clear(db),
             WriteRequest::AddWords { conversation, words } => {
@@ -152,6 +150,8 @@ impl WriteRequest {
     pub(super) fn copies(&self) -> Copies {
         match self {
             WriteRequest::Rewrite(_) | WriteRequest::Clean => Copies::InFile,
+            // The pages of the damaged indexes are lost until the file is written again.
+            WriteRequest::RebuildIndexes | WriteRequest::ClearWords => Copies::InFile,
             WriteRequest::Remove { .. } => Copies::InLog,
             _ => Copies::None,
         }
@@ -324,17 +324,11 @@ fn remove(
     db: &Connection,
     tenant: &Tenant,
     name: &str,
-    removal: &Removal,
+    rewrites: &[RewriteOf],
     has_index: bool,
 ) -> Result<(), Fault> {
     let mut row = named(db, tenant, name)?;
-    if let Some(expected) = removal.at {
-        let current = read::newest(db, row.number, row.id)?;
-        if current != expected {
-            return Err(Error::VersionConflict { expected, current }.into());
-        }
-    }
-    removal.rewrites.iter().try_for_each(|request| rewrite(db, request, has_index))?;
+    rewrites.iter().try_for_each(|request| rewrite(db, request, has_index))?;
     // Removed ancestors may have been kept for this conversation alone.
     set_name(db, &mut row, None)?;
     let mut next = Some(row);

@@ -54,6 +54,7 @@ on_every_store! {
         the_newest_row_is_never_packed
         rows_that_have_changed_are_not_packed
         pages_are_found_by_the_numbers_that_they_contain
+        rows_of_several_conversations_are_those_of_each
         large_and_unusual_bytes_are_returned_unchanged
         a_request_that_is_dropped_is_applied_completely_or_not_at_all;
     sharing:
@@ -66,7 +67,6 @@ on_every_store! {
     searching:
         an_entry_is_found_if_it_has_all_words
         the_newest_entry_is_first_and_the_limit_applies
-        within_restricts_conversations_and_their_entries
         another_tenants_words_are_not_found
         every_script_has_words
         entries_are_found_also_while_they_wait_for_the_index

@@ -2,7 +2,7 @@
 
 use recto_store::{
     Ancestor, Commit, CommitRow, ConversationId, Head, IdempotencyKey, Link, NewConversation, Page,
-    PageKind, Removal, Store, Tenant, WordsOf, hash_of,
+    PageKind, Rewrite, RewriteOf, Store, Tenant, WordsOf, hash_of,
 };
 use uuid::Uuid;
 
@@ -90,7 +90,7 @@ pub(crate) async fn grown(store: &dyn Store, number: u128, name: &str, version: 
     }
 }
 
-/// A removal on condition that this version is the newest one.
-pub(crate) fn only_at(version: u32) -> Removal {
-    Removal { at: Some(version), ..Removal::default() }
+/// The condition that this version is the newest one, for a removal.
+pub(crate) fn only_at(conversation: ConversationId, at: u32) -> Vec<RewriteOf> {
+    vec![RewriteOf { conversation, at, rewrite: Rewrite::default() }]
 }

@@ -57,7 +57,7 @@ async fn an_erased_message_is_in_no_file() {
         let rewrite = Rewrite { forget: (1..=entries).collect(), ..rewrite };
         store.rewrite(id(1), entries + u32::from(is_packed), rewrite).await.unwrap();
         assert_eq!(traces(folder.path()), 0, "{entries} entries, packed: {is_packed}");
-        assert_eq!(store.search(&tenant(), &[SECRET.into()], None, 9).await, Ok(vec![]));
+        assert_eq!(store.search(&tenant(), &[SECRET.into()], 9).await, Ok(vec![]));
         assert_eq!(store.check().await, Ok(vec![]));
     }
 }

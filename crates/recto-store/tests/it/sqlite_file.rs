@@ -47,7 +47,7 @@ async fn a_reopened_file_has_all_rows() {
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(2), row(3), row(4)]));
     assert_eq!(store.pages(id(1), PageKind::Entries, 0..9, true).await, Ok(pages));
     assert_eq!(store.key(id(1), "k").await, Ok(Some(key("k", 4))));
-    assert_eq!(store.search(&tenant(), &["red".into()], None, 9).await.unwrap().len(), 1);
+    assert_eq!(store.search(&tenant(), &["red".into()], 9).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -120,10 +120,10 @@ async fn a_file_without_an_index_stays_without() {
     let store = SqliteStore::open(&path, options.clone()).await.unwrap();
     let words = vec![words(0, "red")];
     store.create(NewConversation { words, ..new(id(1), "a") }).await.unwrap();
-    assert_eq!(store.search(&tenant(), &["red".into()], None, 9).await, Err(Error::NoSearch));
+    assert_eq!(store.search(&tenant(), &["red".into()], 9).await, Err(Error::NoSearch));
     drop(store);
     let store = open(&path).await;
-    assert_eq!(store.search(&tenant(), &["red".into()], None, 9).await, Err(Error::NoSearch));
+    assert_eq!(store.search(&tenant(), &["red".into()], 9).await, Err(Error::NoSearch));
     store.rewrite(id(1), 0, Rewrite { forget: vec![0], ..Rewrite::default() }).await.unwrap();
     store.remove(&tenant(), "a").await.unwrap();
     drop(store);
@@ -140,7 +140,7 @@ async fn a_file_without_an_index_stays_without() {
     let store = SqliteStore::open(&path, options).await.unwrap();
     let words = vec![crate::sample::words(1, "red")];
     store.commit(Commit { words, ..commit(id(1), 1) }).await.unwrap();
-    assert_eq!(store.search(&tenant(), &["red".into()], None, 9).await.unwrap().len(), 1);
+    assert_eq!(store.search(&tenant(), &["red".into()], 9).await.unwrap().len(), 1);
 }
 
 /// Blocks the writer of a store until the transaction of the connection ends.

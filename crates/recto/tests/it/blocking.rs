@@ -1,12 +1,13 @@
 //! `recto::blocking` has every async method of `Recto` and `Conversation`.
 
 /// The files with async methods of the two types.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 16] = [
     include_str!("../../src/apply.rs"),
     include_str!("../../src/backup.rs"),
     include_str!("../../src/bound_thinking.rs"),
     include_str!("../../src/conversation.rs"),
     include_str!("../../src/erase.rs"),
+    include_str!("../../src/examination.rs"),
     include_str!("../../src/fork.rs"),
     include_str!("../../src/import.rs"),
     include_str!("../../src/policy.rs"),

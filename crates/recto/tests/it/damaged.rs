@@ -145,3 +145,52 @@ async fn a_row_with_more_entries_than_the_log_is_refused() {
     call_everything(&conversation).await;
     assert_eq!(conversation.prune(&Keep::newest()).await.unwrap_err().code(), "storage");
 }
+
+/// A store in a file whose conversation `a` has 100 messages in versions of their own, and whose newest page
+/// of messages is damaged. With `length_unknown`, so is the row of the conversation.
+async fn with_damaged_newest_page(folder: &std::path::Path, length_unknown: bool) -> recto::Recto {
+    let file = folder.join("a.db");
+    let address = format!("sqlite:{}", file.display());
+    {
+        let recto = recto::Recto::open(&address).await.unwrap();
+        let conversation = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
+        for number in 0..100 {
+            conversation.append([Message::user(&format!("message {number}"))]).await.unwrap();
+        }
+    }
+    let db = rusqlite::Connection::open(&file).unwrap();
+    // Pages of messages have the kind 1, in the bits below the number of the conversation.
+    let newest = "SELECT max(place) FROM pages";
+    let changed = format!("UPDATE pages SET checksum = checksum + 1 WHERE place = ({newest})");
+    assert_eq!(db.execute(&changed, []).unwrap(), 1);
+    if length_unknown {
+        let damage = "UPDATE conversations SET settings = settings || ' '";
+        assert_eq!(db.execute(damage, []).unwrap(), 1);
+        let damage = "UPDATE commits SET body = x'00'";
+        assert!(db.execute(damage, []).unwrap() > 0);
+    }
+    drop(db);
+    recto::Recto::open(&address).await.unwrap()
+}
+
+#[tokio::test]
+async fn salvage_ends_if_the_newest_page_is_damaged() {
+    for length_unknown in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let recto = with_damaged_newest_page(folder.path(), length_unknown).await;
+        let limit = std::time::Duration::from_secs(60);
+        let salvaged = tokio::time::timeout(limit, recto.salvage("a", "copy")).await;
+        let salvaged = salvaged.expect("salvage ends").unwrap();
+        assert!(!salvaged.faults.is_empty());
+        if length_unknown {
+            assert_eq!(salvaged.messages, 0);
+            continue;
+        }
+        let missing = salvaged.missing_messages.len();
+        assert!((1..100).contains(&missing), "{salvaged:?}");
+        assert_eq!(salvaged.messages, 100 - missing);
+        let copy = recto.conversation("copy").await.unwrap();
+        let first = copy.messages().await.unwrap()[0].message.text().into_owned();
+        assert_eq!(first, format!("message {missing}"));
+    }
+}

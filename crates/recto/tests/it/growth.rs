@@ -4,9 +4,11 @@
 use std::time::{Duration, Instant};
 
 use recto::{
-    Approx, Conversation, Delete, Keep, LogIndex, Mark, Message, Request, Settings, Version,
+    Approx, BatchIndex, BatchStart, Conversation, Delete, Keep, LogIndex, Mark, Message, Query,
+    QueryAt, Request, Rollback, Scope, Settings, Version,
 };
 
+use crate::interrupted_store::InterruptedStore;
 use crate::places::{Place, memory};
 
 const SHORT: u32 = 1_000;
@@ -125,4 +127,40 @@ async fn verifying_and_pruning_are_linear() {
     let newest = Keep::newest();
     let kept = (async || prune(&short, &newest).await, async || prune(&long, &newest).await);
     assert_in_proportion("keeping forks", kept.0, kept.1).await;
+}
+
+/// A conversation with this many edits, each of which opens a batch, in a store that counts reads.
+async fn edited(count: u32) -> std::sync::Arc<InterruptedStore> {
+    let place = memory().await;
+    let conversation = conversation(&place, "edited").await;
+    conversation.append((0..100).map(say)).await.unwrap();
+    for _ in 0..count {
+        conversation.apply(BatchStart::default()).await.unwrap();
+    }
+    InterruptedStore::counting(place.store.clone())
+}
+
+#[tokio::test]
+async fn every_row_is_read_once_on_the_way_to_the_lowest_batch() {
+    const COUNT: u32 = 6_000;
+    /// Versions in a page of records.
+    const PAGE: u32 = 64;
+    let store = edited(COUNT).await;
+    for part in 0..3 {
+        let options = recto::Options::default();
+        let recto = recto::Recto::with_store(store.clone(), options);
+        let conversation = recto.conversation("edited").await.unwrap();
+        conversation.stats().await.unwrap();
+        let before = store.reads();
+        match part {
+            0 => drop(conversation.mark_map(Scope::Visible).await.unwrap()),
+            1 => {
+                let at = QueryAt::Batch(BatchIndex(0));
+                conversation.query(&Query { at, ..Query::default() }).await.unwrap();
+            }
+            _ => drop(conversation.preview(Rollback::ToBatch(BatchIndex(0))).await.unwrap()),
+        }
+        let read = store.reads() - before;
+        assert!(read <= (COUNT / PAGE) as usize + 10, "part {part}: {read} reads");
+    }
 }

@@ -326,7 +326,7 @@ async fn thinking_is_bound_to_the_messages_and_tools_before_it() {
     let edited = async || {
         let version = conversation.version().await.unwrap();
         let entries = conversation.messages_to_send(version).await.unwrap();
-        conversation.edited_before(version, &entries).await.unwrap().len()
+        conversation.invalid_thinking(version, &entries).await.unwrap().len()
     };
     conversation.append([Message::user("One")]).await.unwrap();
     let version = conversation.version().await.unwrap();
@@ -352,7 +352,7 @@ async fn a_change_of_the_tools_of_an_imported_request_is_an_edit_before_its_thin
     let edited = async || {
         let version = conversation.version().await.unwrap();
         let entries = conversation.messages_to_send(version).await.unwrap();
-        conversation.edited_before(version, &entries).await.unwrap().len()
+        conversation.invalid_thinking(version, &entries).await.unwrap().len()
     };
     assert_eq!(edited().await, 0);
     conversation.set_tools(vec![Tool::new("g", "d")]).await.unwrap();

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use recto::{ConversationId, Store, Tenant};
 use recto_store::{
-    Commit, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind, Removal,
-    RestoredConversation, Rewrite, StoreFuture, StoredRows, SurveyedConversation, Unpacked,
-    WordSums,
+    Commit, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind,
+    RestoredConversation, Rewrite, RewriteOf, StoreFuture, StoredRows, SurveyedConversation,
+    Unpacked, WordSums,
 };
 
 /// The change of the other process.
@@ -22,6 +22,8 @@ pub(crate) struct InterruptedStore {
     interruption: Mutex<Option<Interruption>>,
     lists: AtomicUsize,
     commits: AtomicUsize,
+    reads: AtomicUsize,
+    row_sets: AtomicUsize,
     fails_reads: AtomicBool,
 }
 
@@ -32,6 +34,8 @@ impl InterruptedStore {
             interruption: Mutex::new(Some(interruption)),
             lists: AtomicUsize::new(0),
             commits: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
+            row_sets: AtomicUsize::new(0),
             fails_reads: AtomicBool::new(false),
         })
     }
@@ -51,10 +55,30 @@ impl InterruptedStore {
         self.commits.load(Ordering::Relaxed)
     }
 
+    /// Number of requests for commits or pages.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// Number of conversations that these requests were about, where each request counts.
+    pub(crate) fn row_sets(&self) -> usize {
+        self.row_sets.load(Ordering::Relaxed)
+    }
+
+    fn count_read(&self, conversations: usize) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.row_sets.fetch_add(conversations, Ordering::Relaxed);
+    }
+
     /// Number of calls that list all names.
     pub(crate) fn lists(&self) -> usize {
         self.lists.load(Ordering::Relaxed)
     }
+}
+
+fn lost_connection() -> recto_store::Error {
+    let (doing, reason) = ("reading", "the connection was lost".to_owned());
+    recto_store::Error::Failed { doing, reason, source: None }
 }
 
 impl fmt::Debug for InterruptedStore {
@@ -81,15 +105,12 @@ impl Store for InterruptedStore {
         get(tenant: &'a Tenant, id: ConversationId) -> Option<ConversationRow>;
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
-        remove_with(tenant: &'a Tenant, name: &'a str, removal: Removal) -> ();
-        pages(id: ConversationId, kind: PageKind, numbers: Range<u32>, bodies: bool) -> Vec<Page>;
+        remove_with(tenant: &'a Tenant, name: &'a str, rewrites: Vec<RewriteOf>) -> ();
         remember(id: ConversationId, key: IdempotencyKey) -> ();
         key(id: ConversationId, key: &'a str) -> Option<IdempotencyKey>;
-        search(tenant: &'a Tenant, words: &'a [String],
-            within: Option<&'a [(ConversationId, u32)]>, limit: usize) -> Vec<Hit>;
+        search(tenant: &'a Tenant, words: &'a [String], limit: usize) -> Vec<Hit>;
         clean() -> ();
         forks(id: ConversationId) -> Vec<ConversationRow>;
-        tenants() -> Vec<Tenant>;
         rows(id: ConversationId) -> StoredRows;
         restore(conversations: Vec<RestoredConversation>) -> ();
         survey() -> Vec<SurveyedConversation>;
@@ -100,12 +121,39 @@ impl Store for InterruptedStore {
 
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
         if self.fails_reads.load(Ordering::Relaxed) {
-            let (doing, reason) = ("reading", "the connection was lost".to_owned());
-            return Box::pin(async move {
-                Err(recto_store::Error::Failed { doing, reason, source: None })
-            });
+            return Box::pin(async { Err(lost_connection()) });
         }
+        self.count_read(1);
         self.store.unpacked(id, above)
+    }
+
+    fn unpacked_of(&self, ids: Vec<ConversationId>) -> StoreFuture<'_, Vec<Unpacked>> {
+        if self.fails_reads.load(Ordering::Relaxed) {
+            return Box::pin(async { Err(lost_connection()) });
+        }
+        self.count_read(ids.len());
+        self.store.unpacked_of(ids)
+    }
+
+    fn pages(
+        &self,
+        id: ConversationId,
+        kind: PageKind,
+        numbers: Range<u32>,
+        bodies: bool,
+    ) -> StoreFuture<'_, Vec<Page>> {
+        self.count_read(1);
+        self.store.pages(id, kind, numbers, bodies)
+    }
+
+    fn pages_of(
+        &self,
+        parts: Vec<(ConversationId, Range<u32>)>,
+        kind: PageKind,
+        bodies: bool,
+    ) -> StoreFuture<'_, Vec<Vec<Page>>> {
+        self.count_read(parts.len());
+        self.store.pages_of(parts, kind, bodies)
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {

@@ -73,11 +73,19 @@ async fn entries_are_counted_and_searched_without_an_index() {
     let all = recto::Query { scope: recto::Scope::All, ..recto::Query::default() };
     assert_eq!(conversation.count(&recto::Query::default()).await.unwrap(), 1);
     assert_eq!(conversation.count(&all).await.unwrap(), 2);
-    for text in ["One", "two", "none", "", "one two"] {
-        let found = |found: Vec<recto::FoundMessage>| -> Vec<LogIndex> {
-            found.into_iter().map(|found| found.index).collect()
+    conversation.append([Message::user("one more")]).await.unwrap();
+    let newest = conversation.version().await.unwrap();
+    let fork = conversation.fork("fork", newest).await.unwrap();
+    fork.append([Message::user("one of the fork")]).await.unwrap();
+    for text in ["One", "two", "none", "", "one two", "one more"] {
+        let found = |found: Vec<recto::FoundMessage>| -> Vec<(String, LogIndex)> {
+            found.into_iter().map(|found| (found.conversation, found.index)).collect()
         };
-        let indexed = found(recto.search(text, 9).await.unwrap());
-        assert_eq!(found(recto.search_without_index(text, 9).await.unwrap()), indexed, "{text}");
+        for limit in [1, 2, 9] {
+            let indexed = found(recto.search(text, limit).await.unwrap());
+            let unindexed = found(recto.search_without_index(text, limit).await.unwrap());
+            assert_eq!(unindexed, indexed, "{text}");
+            assert_eq!(text == "One" && limit == 9, indexed.len() == 3, "{text} {indexed:?}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Operations of every kind in all three input forms. The model accepts most of them.
+//! Operations of every kind in all three input forms. The plain model of testkit accepts most of them.
 
 use serde_json::{Map, Value, json};
 

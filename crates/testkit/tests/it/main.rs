@@ -3,6 +3,7 @@
 mod conformance;
 mod contract;
 mod corpus;
+mod files_page;
 mod links;
 mod provider;
 mod random_steps;

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use recto::{Message, Operation, Request};
+use recto_format::Format;
 use recto_service::check_names;
 use serde_json::value::RawValue;
 
 use super::ChangeArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::foreign;
 use crate::page::{Line, NOTE};
 use crate::printable::one_line;
 
@@ -41,7 +41,7 @@ impl Apply {
         }
         let request = Request::from_json(&request)?;
         let foreign: Vec<_> = added_messages(&request)
-            .filter_map(|message| Some((message, foreign::format_of(message.json())?)))
+            .filter_map(|message| Some((message, Format::of_foreign_message(message.json())?)))
             .map(|(message, format)| {
                 let text = one_line(message.json(), 60);
                 let text = format!(

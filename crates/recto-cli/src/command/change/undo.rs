@@ -8,6 +8,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// Undo the newest request that is not undone yet.
+///
+/// `recto fit` of a view that fits makes no version; after it, `recto undo` undoes the request before it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

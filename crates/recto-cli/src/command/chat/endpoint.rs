@@ -26,6 +26,10 @@ pub(super) struct ModelArguments {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
+    /// Version of Anthropic's API, such as 2026-10-21. Default: 2023-06-01
+    #[arg(long, value_name = "VERSION")]
+    api_version: Option<String>,
+
     /// URL before /chat/completions, /responses or /messages. Default: the provider's
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
@@ -45,6 +49,7 @@ pub(super) struct ModelArguments {
 struct ConfigFile {
     provider: Option<String>,
     model: Option<String>,
+    api_version: Option<String>,
     base_url: Option<String>,
     key_variable: Option<String>,
     allow_http: bool,
@@ -107,6 +112,7 @@ impl Configuration {
             // A local server may need no key.
             (None, None) => {}
         }
+        endpoint.api_version = arguments.api_version.clone().or(file.api_version);
         endpoint.allow_http = arguments.allow_http || file.allow_http;
         for (name, value) in file.fields.0 {
             endpoint = endpoint.field(name, value.get());

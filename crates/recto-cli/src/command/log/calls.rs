@@ -36,7 +36,7 @@ impl CommandResult for CallList {
             );
             page.line(Line::new().styled(FAINT, sums));
         }
-        for ModelTokens { model, factor, error, reports } in &self.models {
+        for ModelTokens { model, factor, error, reports, .. } in &self.models {
             let error = error.map(|error| format!(", recent error {:.0} %", error * 100.0));
             let error = error.unwrap_or_default();
             let reports = counted(*reports, "report");

@@ -72,8 +72,11 @@ fn every_operation_that_adds_an_entry_is_named() {
         (effects[0].clone(), effects[effects.len() - 1].clone())
     };
     assert_eq!(ends(0).0, "1 added by INSERT: INSERT 1 message at 0");
-    assert_eq!(effects_on(&conversation, 0)[1], "2 hidden by REPLACE: REPLACE the entry at 0");
-    assert_eq!(ends(1).0, "2 added by REPLACE: REPLACE the entry at 0");
+    assert_eq!(
+        effects_on(&conversation, 0)[1],
+        "2 hidden by REPLACE: REPLACE the entry at position 0"
+    );
+    assert_eq!(ends(1).0, "2 added by REPLACE: REPLACE the entry at position 0");
     assert_eq!(ends(2).0, "3 added by COMPRESS: COMPRESS 1 entry into a summary");
     assert_eq!(ends(2).1, "4 hidden by REPLACE_ENTRIES: REPLACE 1 entry by 2 messages");
     assert_eq!(ends(3).1, "5 hidden by BATCH_START: BATCH_START from entry 4");

@@ -16,7 +16,7 @@ const MADE: &[(&str, &str)] = &[
     ),
     (
         r#"{"operation":"REPLACE","index":0,"message":{"role":"user","content":"x"}}"#,
-        "REPLACE the entry at 0",
+        "REPLACE the entry at position 0",
     ),
     (
         r#"{"operation":"replace","indices":[0,1],"data":{"role":"user","content":"x"}}"#,

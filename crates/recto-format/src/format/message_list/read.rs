@@ -60,7 +60,23 @@ pub(super) fn convert_all(
         let foreign = Foreign { text, depth: recto_core::json::depth(text), line: 1, path: &path };
         reader.convert(&foreign, &mut out)
     };
-    messages.iter().enumerate().map(convert).collect()
+    let converted = messages.iter().enumerate().map(convert).collect::<Result<_, _>>()?;
+    out.check_roles()?;
+    Ok(converted)
+}
+
+/// The messages of one foreign message. `state` stands for the messages before it.
+pub(super) fn convert_alone(
+    codec: &dyn MessageCodec,
+    foreign: &str,
+    state: ReadState,
+) -> Result<Vec<Message>, Error> {
+    let options = ImportOptions::default();
+    let mut warnings = Collected::default();
+    let mut out = StepWriter::new(&options, &mut warnings);
+    let mut reader = Reader { codec, state, is_list_open: true, is_lines: false };
+    // Its depth was checked when it was read.
+    reader.convert(&Foreign { text: foreign, depth: 0, line: 1, path: "" }, &mut out)
 }
 
 struct Reader<'a> {

@@ -8,6 +8,7 @@ use crate::format::message_list::unsupported_part;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
+use crate::render::{REASONING_DETAILS, details};
 
 /// Writes a message as one foreign message, or as several if it contains results.
 pub(super) fn message(message: &MessageParts<'_>, out: &mut String, warnings: &mut Vec<String>) {
@@ -80,7 +81,7 @@ fn write_content(
             }
             Part::Media(_) => contents.push(Err(part)),
             Part::Other { json, .. } if is_refusal(part) && refusal_of(json).is_some() => {}
-            Part::Other { kind, .. } if kind.text() == "openai_audio" => {}
+            Part::Other { kind, .. } if kind.is("openai_audio") || kind.is(REASONING_DETAILS) => {}
             Part::Other { .. } if is_from_openai(message) => contents.push(Err(part)),
             Part::Other { kind, .. } => warnings.push(unsupported_part(*kind)),
             Part::Thinking { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
@@ -114,7 +115,7 @@ fn is_from_openai(message: &MessageParts<'_>) -> bool {
 
 /// True for a text with citations, as Anthropic's have.
 fn has_citations(part: &Part<'_>) -> bool {
-    part.has_more() && json::get(part.json(), "citations").is_some()
+    part.has_meaning() && json::get(part.json(), "citations").is_some()
 }
 
 fn is_refusal(part: &Part<'_>) -> bool {
@@ -142,6 +143,9 @@ fn write_side_fields(parts: &[&Part<'_>], out: &mut String) {
             Part::Other { kind, json } if kind.text() == "openai_audio" => {
                 out.push_str(",\"audio\":");
                 out.push_str(json::get(json, "audio").unwrap_or("null"));
+            }
+            Part::Other { kind, json } if kind.is(REASONING_DETAILS) => {
+                out.push_str(&format!(",\"reasoning_details\":[{}]", details(json).unwrap_or("")));
             }
             _ => {}
         }

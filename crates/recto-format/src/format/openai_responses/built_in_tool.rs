@@ -64,8 +64,11 @@ pub(super) fn built_in_output(output: &str) -> Cow<'_, str> {
 
 /// The original item of a call or result, if it belongs to a built-in tool.
 pub(crate) fn item_of<'a>(part: &Part<'a>) -> Option<&'a str> {
+    if !part.has_meaning() {
+        return None;
+    }
     let is_exchange = matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. });
-    let item = json::get(part.json(), "item").filter(|_| is_exchange && part.has_more())?;
+    let item = json::get(part.json(), "item").filter(|_| is_exchange)?;
     let kind = json::get_str(item, "type")?.text();
     let is_built_in =
         BuiltInTool::called_by(&kind).is_some() || BuiltInTool::answered_by(&kind).is_some();

@@ -84,7 +84,7 @@ impl Items<'_> {
         let role = if role == Role::Tool { Role::User } else { role };
         let mut content = String::new();
         let id = parts.iter().find_map(|part| match part {
-            Part::Text { json, has_more: true, .. } => json::get_str(json, "item_id"),
+            Part::Text { json, has_meaning: true, .. } => json::get_str(json, "item_id"),
             _ => None,
         });
         for part in parts.drain(..) {
@@ -124,7 +124,8 @@ impl Items<'_> {
                 };
                 let out = self.add();
                 out.push_str(&format!(r#"{{"type":"{kind}""#));
-                if let Some(item_id) = json::get_str(json, "item_id").filter(|_| part.has_more()) {
+                if let Some(item_id) = json::get_str(json, "item_id").filter(|_| part.has_meaning())
+                {
                     out.push_str(r#","id":"#);
                     json::push_str(item_id, out);
                 }

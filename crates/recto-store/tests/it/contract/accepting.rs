@@ -140,7 +140,7 @@ pub(super) async fn a_refused_request_leaves_nothing(store: &dyn Store) {
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(0), row(1), row(2)]));
     assert_eq!(store.pages(id(1), PageKind::Records, 0..9, true).await, Ok(vec![]));
     assert_eq!(store.key(id(1), "fresh").await, Ok(None));
-    assert_eq!(store.search(&tenant(), &["lost".into()], None, 9).await, Ok(vec![]));
+    assert_eq!(store.search(&tenant(), &["lost".into()], 9).await, Ok(vec![]));
 }
 
 pub(super) async fn packed_rows_become_pages_in_one_step(store: &dyn Store) {
@@ -227,6 +227,40 @@ pub(super) async fn pages_are_found_by_the_numbers_that_they_contain(store: &dyn
     assert_eq!(firsts(u32::MAX - 1..u32::MAX).await, [u32::MAX - 2]);
     assert_eq!(store.pages(id(1), PageKind::Entries, 7..9, true).await.unwrap(), pages[1..3]);
     assert_eq!(store.pages(id(1), PageKind::Records, 0..100, true).await, Ok(vec![]));
+}
+
+pub(super) async fn rows_of_several_conversations_are_those_of_each(store: &dyn Store) {
+    for (number, name) in [(1, "a"), (2, "b"), (3, "c")] {
+        grown(store, number, name, number as u32).await;
+        let pages = [0, 4].map(|first| page(PageKind::Entries, first, 4)).into();
+        let seal = Seal { below: 1, pages, rows: None };
+        let version = number as u32 + 1;
+        if number != 2 {
+            let commit = Commit { seal: Some(seal), ..commit(id(number), version) };
+            store.commit(commit).await.unwrap();
+        }
+    }
+    let parts = vec![(id(3), 0..3), (id(1), 3..5), (id(2), 0..9), (id(1), 8..9), (id(3), 0..0)];
+    for bodies in [true, false] {
+        let found = store.pages_of(parts.clone(), PageKind::Entries, bodies).await.unwrap();
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 0, 0, 0]);
+        for ((id, numbers), found) in parts.iter().zip(found) {
+            let alone = store.pages(*id, PageKind::Entries, numbers.clone(), bodies).await;
+            assert_eq!(alone, Ok(found));
+        }
+    }
+    let ids = vec![id(2), id(1), id(3), id(1)];
+    let found = store.unpacked_of(ids.clone()).await.unwrap();
+    assert_eq!(found.len(), ids.len());
+    for (id, found) in ids.into_iter().zip(found) {
+        assert_eq!(store.unpacked(id, None).await, Ok(found));
+    }
+    let unknown = Error::ConversationNotFound { name: id(9).to_string() };
+    assert_eq!(store.unpacked_of(vec![id(1), id(9)]).await, Err(unknown.clone()));
+    let parts = vec![(id(9), 0..1), (id(1), 0..1)];
+    assert_eq!(store.pages_of(parts, PageKind::Entries, true).await, Err(unknown));
+    assert_eq!(store.unpacked_of(vec![]).await, Ok(vec![]));
+    assert_eq!(store.pages_of(vec![], PageKind::Entries, true).await, Ok(vec![]));
 }
 
 pub(super) async fn large_and_unusual_bytes_are_returned_unchanged(store: &dyn Store) {

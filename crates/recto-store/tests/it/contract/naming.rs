@@ -1,7 +1,7 @@
 //! Names, lists, tenants.
 
 use recto_store::{
-    ConversationRow, Error, MAX_NAME, NewConversation, Removal, Rewrite, RewriteOf, Store, Tenant,
+    ConversationRow, Error, MAX_NAME, NewConversation, Rewrite, RewriteOf, Store, Tenant,
 };
 
 use crate::sample::{commit, fork, grown, id, new, only_at, row, row_with_body, tenant};
@@ -162,20 +162,20 @@ pub(super) async fn a_conversation_can_be_removed_only_at_a_version(store: &dyn 
     store.create(fork(id(2), "b", &[id(1)], 2)).await.unwrap();
     for expected in [0, 2, 4, u32::MAX] {
         let conflict = Err(Error::VersionConflict { expected, current: 3 });
-        assert_eq!(store.remove_with(&tenant(), "a", only_at(expected)).await, conflict);
+        assert_eq!(store.remove_with(&tenant(), "a", only_at(id(1), expected)).await, conflict);
     }
     // Nothing has changed, and the next request is the next version.
     assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().id, id(1));
     store.commit(commit(id(1), 4)).await.unwrap();
-    assert!(store.remove_with(&tenant(), "a", only_at(3)).await.is_err());
-    store.remove_with(&tenant(), "a", only_at(4)).await.unwrap();
+    assert!(store.remove_with(&tenant(), "a", only_at(id(1), 3)).await.is_err());
+    store.remove_with(&tenant(), "a", only_at(id(1), 4)).await.unwrap();
     assert_eq!(store.find(&tenant(), "a").await, Ok(None));
     let unknown = Err(Error::ConversationNotFound { name: "a".into() });
-    assert_eq!(store.remove_with(&tenant(), "a", only_at(4)).await, unknown);
+    assert_eq!(store.remove_with(&tenant(), "a", only_at(id(1), 4)).await, unknown);
     // A fork begins with the versions that it shares.
-    assert!(store.remove_with(&tenant(), "b", only_at(4)).await.is_err());
+    assert!(store.remove_with(&tenant(), "b", only_at(id(2), 4)).await.is_err());
     let fork = store.find(&tenant(), "b").await.unwrap().unwrap().head.version;
-    store.remove_with(&tenant(), "b", only_at(fork)).await.unwrap();
+    store.remove_with(&tenant(), "b", only_at(id(2), fork)).await.unwrap();
 }
 
 pub(super) async fn a_removal_replaces_rows_and_is_all_or_nothing(store: &dyn Store) {
@@ -186,7 +186,7 @@ pub(super) async fn a_removal_replaces_rows_and_is_all_or_nothing(store: &dyn St
         let forks = Some(forks.to_vec());
         let commits = vec![row_with_body(version, name)];
         let rewrite = Rewrite { commits, forks, ..Rewrite::default() };
-        Removal { rewrites: vec![RewriteOf { conversation: id(1), at, rewrite }], at: None }
+        vec![RewriteOf { conversation: id(1), at, rewrite }]
     };
     let both = [id(2), id(3)];
     let before = store.commits(id(1), None).await.unwrap();
@@ -212,9 +212,9 @@ pub(super) async fn a_removal_replaces_rows_and_is_all_or_nothing(store: &dyn St
 }
 
 /// The removal, preceded by another rewrite that succeeds alone.
-fn possible(mut removal: Removal) -> Removal {
+fn possible(mut removal: Vec<RewriteOf>) -> Vec<RewriteOf> {
     let rewrite = Rewrite { commits: vec![row_with_body(1, "first")], ..Rewrite::default() };
-    removal.rewrites.insert(0, RewriteOf { conversation: id(1), at: 3, rewrite });
+    removal.insert(0, RewriteOf { conversation: id(1), at: 3, rewrite });
     removal
 }
 

@@ -29,9 +29,9 @@ pub(super) async fn rows_are_replaced_and_words_removed(store: &dyn Store) {
     let kept = vec![page(PageKind::Records, 0, 3)];
     assert_eq!(store.pages(id(1), PageKind::Records, 0..9, true).await, Ok(kept));
     let entries = |hits: Vec<recto_store::Hit>| hits.into_iter().map(|hit| hit.entry).collect();
-    let found = store.search(&tenant(), &["secret".into()], None, 9).await.map(entries);
+    let found = store.search(&tenant(), &["secret".into()], 9).await.map(entries);
     assert_eq!(found, Ok(vec![6]));
-    assert_eq!(store.search(&tenant(), &["open".into()], None, 9).await, Ok(vec![]));
+    assert_eq!(store.search(&tenant(), &["open".into()], 9).await, Ok(vec![]));
     // The rewrite can be repeated, and the conversation accepts requests after it.
     store.rewrite(id(1), 5, rewrite).await.unwrap();
     store.commit(commit(id(1), 6)).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recto_store::{Commit, ConversationId, Hit, NewConversation, Store, Tenant, WordsOf, words_of};
+use recto_store::{Commit, Hit, NewConversation, Store, Tenant, WordsOf, words_of};
 
 use crate::sample::{commit, id, new, tenant, words};
 
@@ -12,12 +12,8 @@ async fn conversation(store: &dyn Store, number: u128, texts: &[&str]) {
     store.create(NewConversation { words: indexed, ..new(id(number), &name) }).await.unwrap();
 }
 
-async fn found(
-    store: &dyn Store,
-    text: &str,
-    within: Option<&[(ConversationId, u32)]>,
-) -> Vec<u32> {
-    let hits = store.search(&tenant(), &words_of(text), within, 1_000).await.unwrap();
+async fn found(store: &dyn Store, text: &str) -> Vec<u32> {
+    let hits = store.search(&tenant(), &words_of(text), 1_000).await.unwrap();
     hits.into_iter().map(|hit| hit.entry).collect()
 }
 
@@ -25,11 +21,11 @@ pub(super) async fn an_entry_is_found_if_it_has_all_words(store: &dyn Store) {
     conversation(store, 1, &["red and blue", "Blue.", "red", ""]).await;
     let words = vec![words(4, "red or blue")];
     store.commit(Commit { words, ..commit(id(1), 1) }).await.unwrap();
-    assert_eq!(found(store, "red blue", None).await, [4, 0]);
-    assert_eq!(found(store, "RED", None).await, [4, 2, 0]);
-    assert_eq!(found(store, "red green", None).await, [0; 0]);
-    assert_eq!(found(store, "re", None).await, [0; 0]);
-    assert_eq!(found(store, "", None).await, [0; 0]);
+    assert_eq!(found(store, "red blue").await, [4, 0]);
+    assert_eq!(found(store, "RED").await, [4, 2, 0]);
+    assert_eq!(found(store, "red green").await, [0; 0]);
+    assert_eq!(found(store, "re").await, [0; 0]);
+    assert_eq!(found(store, "").await, [0; 0]);
     // A text without words finds nothing and is no error.
     for odd in [
         "red blue",
@@ -44,11 +40,11 @@ pub(super) async fn an_entry_is_found_if_it_has_all_words(store: &dyn Store) {
         "Red",
         "",
     ] {
-        let hits = store.search(&tenant(), &[odd.to_owned()], None, 9).await;
+        let hits = store.search(&tenant(), &[odd.to_owned()], 9).await;
         assert_eq!(hits, Ok(vec![]), "{odd:?}");
     }
     for key_word in ["or", "and", "not", "near"] {
-        let hits = store.search(&tenant(), &[key_word.to_owned()], None, 9).await.unwrap();
+        let hits = store.search(&tenant(), &[key_word.to_owned()], 9).await.unwrap();
         assert_eq!(hits.len(), usize::from(key_word == "or") + usize::from(key_word == "and"));
     }
 }
@@ -57,29 +53,18 @@ pub(super) async fn the_newest_entry_is_first_and_the_limit_applies(store: &dyn 
     for number in 1..=3 {
         conversation(store, number, &["x 0", "x 1", "y 2", "x 3"]).await;
     }
-    let all = store.search(&tenant(), &["x".into()], None, 100).await.unwrap();
+    let all = store.search(&tenant(), &["x".into()], 100).await.unwrap();
     assert_eq!(all.len(), 9);
-    for conversation in all.chunks(3) {
+    for (conversation, newest) in all.chunks(3).zip([3, 2, 1]) {
+        assert_eq!(conversation[0].conversation, id(newest));
         let expected = [3, 1, 0].map(|entry| Hit { entry, ..conversation[0] });
         assert_eq!(conversation, expected);
     }
     for limit in 0..12 {
-        let some = store.search(&tenant(), &["x".into()], None, limit).await.unwrap();
+        let some = store.search(&tenant(), &["x".into()], limit).await.unwrap();
         assert_eq!(some, all[..limit.min(9)]);
     }
-    assert_eq!(store.search(&tenant(), &["x".into()], None, usize::MAX).await, Ok(all));
-}
-
-pub(super) async fn within_restricts_conversations_and_their_entries(store: &dyn Store) {
-    conversation(store, 1, &["x", "x", "x", "x"]).await;
-    conversation(store, 2, &["x", "y"]).await;
-    assert_eq!(found(store, "x", Some(&[(id(1), 3)])).await, [2, 1, 0]);
-    assert_eq!(found(store, "x", Some(&[(id(1), 0)])).await, [0; 0]);
-    assert_eq!(found(store, "x", Some(&[(id(1), u32::MAX)])).await, [3, 2, 1, 0]);
-    assert_eq!(found(store, "x", Some(&[(id(2), 9), (id(1), 1)])).await, [0, 0]);
-    assert_eq!(found(store, "x", Some(&[])).await, [0; 0]);
-    // An unknown conversation has no results, and the first restriction of each conversation applies.
-    assert_eq!(found(store, "x", Some(&[(id(9), 9), (id(1), 1), (id(1), 4)])).await, [0]);
+    assert_eq!(store.search(&tenant(), &["x".into()], usize::MAX).await, Ok(all));
 }
 
 pub(super) async fn another_tenants_words_are_not_found(store: &dyn Store) {
@@ -88,22 +73,19 @@ pub(super) async fn another_tenants_words_are_not_found(store: &dyn Store) {
     let indexed = vec![words(0, "x y")];
     let new = NewConversation { tenant: other.clone(), words: indexed, ..new(id(2), "2") };
     store.create(new).await.unwrap();
-    type Within = Vec<(ConversationId, u32)>;
-    let conversations = async |tenant: &Tenant, within: Option<Within>| {
-        let hits = store.search(tenant, &["x".into()], within.as_deref(), 9).await.unwrap();
+    let conversations = async |tenant: &Tenant| {
+        let hits = store.search(tenant, &["x".into()], 9).await.unwrap();
         hits.into_iter().map(|hit| hit.conversation).collect::<Vec<_>>()
     };
-    assert_eq!(conversations(&tenant(), None).await, [id(1)]);
-    assert_eq!(conversations(&other, None).await, [id(2)]);
-    assert_eq!(conversations(&tenant(), Some(vec![(id(2), 9)])).await, []);
-    assert_eq!(conversations(&other, Some(vec![(id(1), 9), (id(2), 9)])).await, [id(2)]);
+    assert_eq!(conversations(&tenant()).await, [id(1)]);
+    assert_eq!(conversations(&other).await, [id(2)]);
 }
 
 /// Letters and digits of every kind, alone and inside of words.
 pub(super) async fn every_script_has_words(store: &dyn Store) {
     let letters =
         (1..=0x10ffff).filter_map(char::from_u32).filter(|letter| letter.is_alphanumeric());
-    // All common planes would take long; every 61st character covers each block.
+    // All characters would take long; every 61st one is enough for each block of Unicode.
     let texts: Vec<String> =
         letters.step_by(61).map(|letter| format!("{letter} a{letter}b")).collect();
     let mut indexed: Vec<WordsOf> =
@@ -121,7 +103,7 @@ pub(super) async fn every_script_has_words(store: &dyn Store) {
         }
     }
     for (word, entries) in expected {
-        let hits = store.search(&tenant(), &[word.to_owned()], None, usize::MAX).await;
+        let hits = store.search(&tenant(), &[word.to_owned()], usize::MAX).await;
         let hits: Vec<u32> = hits.unwrap().into_iter().map(|hit| hit.entry).collect();
         assert_eq!(hits, entries, "{word:?}");
     }
@@ -133,10 +115,10 @@ pub(super) async fn entries_are_found_also_while_they_wait_for_the_index(store: 
         let words = vec![words(version, &format!("all n{version} k{}", version % 7))];
         store.commit(Commit { words, ..commit(id(1), version) }).await.unwrap();
     }
-    assert_eq!(found(store, "all", None).await, Vec::from_iter((0..=700).rev()));
-    assert_eq!(found(store, "all k3", Some(&[(id(1), 500)])).await.len(), 71);
+    assert_eq!(found(store, "all").await, Vec::from_iter((0..=700).rev()));
+    assert_eq!(found(store, "all k3").await.len(), 100);
     for entry in [0, 1, 255, 256, 257, 511, 512, 700] {
-        assert_eq!(found(store, &format!("n{entry} all"), None).await, [entry]);
+        assert_eq!(found(store, &format!("n{entry} all")).await, [entry]);
     }
 }
 
@@ -145,9 +127,9 @@ pub(super) async fn a_removed_conversation_is_not_found(store: &dyn Store) {
     store.commit(Commit { words: vec![words(300, "x")], ..commit(id(1), 1) }).await.unwrap();
     conversation(store, 2, &["x"]).await;
     store.remove(&tenant(), "1").await.unwrap();
-    let hits = store.search(&tenant(), &["x".into()], None, 999).await;
+    let hits = store.search(&tenant(), &["x".into()], 999).await;
     assert_eq!(hits, Ok(vec![Hit { conversation: id(2), entry: 0 }]));
     conversation(store, 3, &["y"]).await;
-    assert_eq!(found(store, "x", None).await, [0]);
-    assert_eq!(found(store, "y", None).await, [0]);
+    assert_eq!(found(store, "x").await, [0]);
+    assert_eq!(found(store, "y").await, [0]);
 }

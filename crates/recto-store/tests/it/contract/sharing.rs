@@ -26,13 +26,13 @@ pub(super) async fn rows_of_a_removed_conversation_stay_while_forks_share_them(s
     assert_eq!(store.commits(id(1), None).await, rows);
     assert_eq!(store.pages(id(1), PageKind::Records, 0..9, true).await, pages);
     assert_eq!(store.commits(id(2), None).await, Ok(vec![row(3)]));
-    assert_eq!(store.search(&tenant(), &["shared".into()], None, 9).await.unwrap().len(), 1);
+    assert_eq!(store.search(&tenant(), &["shared".into()], 9).await.unwrap().len(), 1);
     store.remove(&tenant(), "c").await.unwrap();
     for number in 1..=3 {
         let unknown = Err(Error::ConversationNotFound { name: id(number).to_string() });
         assert_eq!(store.commits(id(number), None).await, unknown);
     }
-    assert_eq!(store.search(&tenant(), &["shared".into()], None, 9).await, Ok(vec![]));
+    assert_eq!(store.search(&tenant(), &["shared".into()], 9).await, Ok(vec![]));
 }
 
 pub(super) async fn removing_a_conversation_removes_all_of_its_rows(store: &dyn Store) {

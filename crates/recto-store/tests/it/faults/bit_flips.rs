@@ -102,7 +102,7 @@ async fn read(file: &Path) -> (Option<Read>, Result<Vec<String>, Error>) {
     match SqliteStore::open(file, SqliteOptions::default()).await {
         Ok(store) => {
             let read = Read::from(&store).await;
-            let _ = store.search(&tenant(), &["word3".into()], None, 9).await;
+            let _ = store.search(&tenant(), &["word3".into()], 9).await;
             (Some(read), store.check().await)
         }
         Err(error) => (None, Err(error)),

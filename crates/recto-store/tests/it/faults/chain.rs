@@ -138,10 +138,10 @@ pub(super) async fn check(store: &dyn Store, number: u128) -> Result<Vec<String>
         if kept.is_none_or(|kept| kept.version != version) {
             return Err(format!("the key of version {version} is missing"));
         }
-        let within = [(id(number), u32::MAX)];
         let word = [format!("word{version}")];
-        let hits = store.search(&Tenant::default(), &word, Some(&within), 9).await.map_err(text)?;
-        if hits.len() != 1 || hits[0].entry != version {
+        let hits = store.search(&Tenant::default(), &word, 999).await.map_err(text)?;
+        let mut hits = hits.into_iter().filter(|hit| hit.conversation == id(number));
+        if hits.next().is_none_or(|hit| hit.entry != version) || hits.next().is_some() {
             return Err(format!("the words of version {version} are missing"));
         }
     }

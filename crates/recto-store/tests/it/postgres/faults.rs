@@ -267,6 +267,24 @@ async fn a_row_that_stays_locked_is_not_waited_for_without_an_end() {
 }
 
 #[tokio::test]
+async fn a_locked_table_is_no_damage() {
+    let address = PostgresServer::shared().database();
+    let store = open(&format!("{address}?lock_timeout=100ms")).await;
+    create(&store, "a").await;
+    let (client, connection) =
+        tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("BEGIN; LOCK TABLE recto_commits IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    for refused in [store.check().await.map(drop), store.survey().await.map(drop)] {
+        let refused = refused.unwrap_err();
+        assert!(!refused.is_damage() && refused.code() == "storage", "{refused}");
+        assert!(refused.to_string().contains("locked by another session"), "{refused}");
+    }
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(store.check().await, Ok(Vec::new()));
+}
+
+#[tokio::test]
 async fn a_statement_has_a_time_limit_except_for_work_on_whole_tables() {
     let address = PostgresServer::shared().database();
     // Creating the tables may take long on a busy machine.

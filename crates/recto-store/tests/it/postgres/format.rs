@@ -65,7 +65,7 @@ async fn a_store_created_without_search_stays_without() {
     let store = PostgresStore::open(&address, without).await.unwrap();
     create(&store, "unheard").await;
     for store in [store, open(&address).await] {
-        let found = store.search(&tenant(), &["unheard".to_owned()], None, 9).await;
+        let found = store.search(&tenant(), &["unheard".to_owned()], 9).await;
         assert_eq!(found, Err(Error::NoSearch));
     }
 }

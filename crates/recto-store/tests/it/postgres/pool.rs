@@ -168,8 +168,8 @@ async fn a_dropped_transaction_ends_without_another_use_of_its_connection() {
 async fn a_refused_transaction_ends_without_another_use_of_its_connection() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, two()).await.unwrap();
-    create(&store, "stays").await;
-    let refused = store.remove_with(&super::tenant(), "stays", crate::sample::only_at(5)).await;
+    let id = create(&store, "stays").await;
+    let refused = store.remove_with(&super::tenant(), "stays", crate::sample::only_at(id, 5)).await;
     assert_eq!(refused, Err(Error::VersionConflict { expected: 5, current: 0 }));
     until(&address, &format!("SELECT count(*) {OURS} AND state <> 'idle'"), "0").await;
 }
@@ -190,7 +190,7 @@ async fn a_dropped_store_closes_its_connections() {
 async fn a_connection_that_the_server_closed_is_not_used() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap();
-    let (one, other) = tokio::join!(store.tenants(), store.tenants());
+    let (one, other) = tokio::join!(store.survey(), store.survey());
     assert_eq!((one.unwrap().len(), other.unwrap().len()), (0, 0));
     until(&address, &format!("SELECT count(pg_terminate_backend(pid)) {OURS}"), "2").await;
     until(&address, &format!("SELECT count(*) {OURS}"), "0").await;
@@ -210,7 +210,7 @@ fn the_end_of_a_runtime_closes_its_connections_while_the_store_is_open() {
     let observer = tokio::runtime::Runtime::new().unwrap();
     observer.block_on(until(&address, &count, "0"));
     // The store opens new connections in another runtime.
-    assert_eq!(observer.block_on(store.tenants()), Ok(Vec::new()));
+    assert_eq!(observer.block_on(store.list(&super::tenant(), None, 9)), Ok(Vec::new()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

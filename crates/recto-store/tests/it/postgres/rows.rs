@@ -32,10 +32,10 @@ async fn a_message_of_very_many_words_can_be_searched() {
     let text: String = (0..150_000).map(|n| format!("word{n} ")).collect();
     store.commit(commit(id, 1, &text)).await.unwrap();
     let words = ["word7".to_owned(), "word149999".to_owned()];
-    let found = store.search(&tenant(), &words, None, 9).await.unwrap();
+    let found = store.search(&tenant(), &words, 9).await.unwrap();
     assert_eq!(found.len(), 1);
     let other = Tenant("other".to_owned());
-    assert_eq!(store.search(&other, &words, None, 9).await.unwrap(), []);
+    assert_eq!(store.search(&other, &words, 9).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -23,8 +23,24 @@ pub(super) struct KillCounts {
     operations: BTreeMap<&'static str, Kills>,
 }
 
-/// Minimum number of kills for the checks. With fewer kills, the share of each kind is random.
+/// Minimum number of kills for a check. With fewer kills, the share of each kind is random.
 const MIN_KILLS: usize = 30;
+/// The same for the kills in one kind of operation.
+const MIN_KILLS_OF_KIND: usize = 24;
+/// The same for kinds that only reply after their change: the time in which a kill comes after it is short.
+const MIN_KILLS_BEFORE_REPLY: usize = 80;
+/// The kinds that go on after their first change.
+const LONG_AFTER_CHANGE: [&str; 4] = ["erase", "prune", "remove", "restore"];
+
+impl Kills {
+    fn inside(&self) -> usize {
+        self.inside_before_change + self.inside_after_change
+    }
+
+    fn all(&self) -> usize {
+        self.inside() + self.after
+    }
+}
 
 impl KillCounts {
     pub(super) fn inside(&mut self, operation: &'static str, is_changed: bool) {
@@ -39,24 +55,23 @@ impl KillCounts {
         self.operations.entry(operation).or_default().after += 1;
     }
 
-    /// Fails if a long run has no kill between the change and the reply of an operation that overwrites
-    /// messages.
-    pub(super) fn check_overwriting(&self) {
-        for name in ["erase", "prune", "remove"] {
-            let kills = self.operations.get(name).copied().unwrap_or_default();
-            let all = kills.inside_before_change + kills.inside_after_change + kills.after;
-            let hits = kills.inside_after_change;
-            assert!(all < MIN_KILLS || hits > 0, "no {name} was killed after its change: {self}");
-        }
-    }
-
-    /// Fails if hardly any process was killed during an operation.
+    /// Fails if hardly any process was killed during an operation, or if a kind of operation was never
+    /// interrupted before its change, or never between its change and its reply.
     pub(super) fn check(&self) {
-        let inside = |kills: &Kills| kills.inside_before_change + kills.inside_after_change;
-        let all_inside: usize = self.operations.values().map(inside).sum();
-        let after: usize = self.operations.values().map(|kills| kills.after).sum();
-        let all = all_inside + after;
-        assert!(all < MIN_KILLS || 4 * all_inside >= all, "hardly any kill was in time: {self}");
+        let all: usize = self.operations.values().map(Kills::all).sum();
+        let inside: usize = self.operations.values().map(Kills::inside).sum();
+        assert!(all < MIN_KILLS || 3 * inside >= all, "hardly any kill was in time: {self}");
+        for (name, kills) in &self.operations {
+            let all = kills.all();
+            let before = all < MIN_KILLS_OF_KIND || kills.inside_before_change > 0;
+            assert!(before, "no {name} was killed before its change: {self}");
+            let enough = match LONG_AFTER_CHANGE.contains(name) {
+                true => MIN_KILLS_OF_KIND,
+                false => MIN_KILLS_BEFORE_REPLY,
+            };
+            let after = all < enough || kills.inside_after_change > 0;
+            assert!(after, "no {name} was killed between its change and its reply: {self}");
+        }
     }
 }
 

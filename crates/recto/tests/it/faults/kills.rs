@@ -1,19 +1,23 @@
 //! Processes that are killed while they append, fork, erase, prune, remove, back up and restore.
 //!
-//! Two processes work on one file, each on conversations of its own. The parent sends both a random
-//! operation, waits until they have begun, and kills one of them after a random part of the time that the
-//! operation usually takes. The other one must succeed. The operation of the killed process is applied
+//! Two processes work on one file, each on conversations of its own. The parent sends both an operation, waits
+//! until they have begun, and kills one of them after a random part of the time that the operation usually takes.
+//! Or it sends the operation to one process alone and kills it when the change is visible in the files, which is
+//! before the process has replied. The kinds of operations take turns. The other process must succeed. The operation of the killed process is applied
 //! completely or not at all: the store is equal to the plain model before the operation or after it.
 //! Operations that are not atomic (the files of a backup and of a restoration, the copies that an erasure
 //! removes) are complete after they were repeated.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use recto::Recto;
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use testkit::generate::{self, Choices, Step};
 use testkit::{Keep, StoreModel};
@@ -132,46 +136,81 @@ struct Family {
     restored: PathBuf,
 }
 
+/// The kinds of operations, in the order in which processes are killed in them.
+const KINDS: [&str; 7] = ["erase", "apply", "prune", "backup", "fork", "restore", "remove"];
+
 impl Family {
+    /// A random operation.
     fn operation(&mut self, dice: &mut Dice) -> Operation {
+        let kinds = ["fork", "erase", "prune", "remove", "backup", "restore", "apply", "apply"];
+        loop {
+            let kind = kinds[dice.below(kinds.len())];
+            if let Some(operation) = self.operation_of(kind, dice) {
+                return operation;
+            }
+        }
+    }
+
+    /// A random operation that changes something, if possible of this kind, else of one of the next kinds.
+    fn effective_operation(&mut self, kind: usize, dice: &mut Dice, now: i64) -> Operation {
+        const ATTEMPTS: usize = 20;
+        for kind in KINDS.iter().cycle().skip(kind).take(2 * KINDS.len()) {
+            for _ in 0..ATTEMPTS {
+                match self.operation_of(kind, dice) {
+                    Some(operation) if operation.has_effect(&self.model, now) => return operation,
+                    Some(_) => {}
+                    None => break,
+                }
+            }
+        }
+        unreachable!("a message can be appended at any time")
+    }
+
+    /// A random operation of a kind, if one is possible.
+    fn operation_of(&mut self, kind: &str, dice: &mut Dice) -> Option<Operation> {
         let names = self.model.names();
         let numbers = dice.numbers(120);
         let choices = &mut Choices::new(&numbers);
         let name = choices.pick(&names).clone();
         let model = self.model.get(&name);
         let (versions, entries) = (model.version() as usize + 1, model.log_len());
-        match choices.below(16) {
-            0 | 1 if names.len() < 8 => {
+        match kind {
+            "fork" if names.len() < 8 => {
                 self.names += 1;
                 let at = choices.below(versions);
                 let new = format!("{} {}", self.prefix, self.names);
-                Operation::Fork { of: name, at, name: new }
+                Some(Operation::Fork { of: name, at, name: new })
             }
-            2 | 3 if entries > 0 => Operation::Erase { name, index: choices.below(entries) },
-            4 | 5 => {
+            "erase" if entries > 0 => {
+                Some(Operation::Erase { name, index: choices.below(entries) })
+            }
+            "prune" if choices.chance(8) => {
+                let keep = Keep { versions: vec![model.version()], ..Keep::default() };
+                Some(Operation::Prune { name, keep })
+            }
+            "prune" => {
                 let keep = Keep {
                     last_versions: choices.chance(8).then(|| choices.below(4) as u64 + 1),
                     last_batches: choices.chance(4).then(|| choices.below(3)),
                     since: None,
                     versions: vec![choices.below(versions) as u64],
                 };
-                Operation::Prune { name, keep }
+                Some(Operation::Prune { name, keep })
             }
-            6 if names.len() > 2 => Operation::Remove { name },
-            7 | 8 if self.backed_up.is_none() => Operation::Backup,
-            7..=9 if self.backed_up.is_some() => Operation::Restore,
-            10..=12 => {
+            "remove" if names.len() > 2 => Some(Operation::Remove { name }),
+            "backup" if self.backed_up.is_none() => Some(Operation::Backup),
+            "restore" if self.backed_up.is_some() => Some(Operation::Restore),
+            "apply" if choices.chance(8) => {
                 let word = format!("secret{}x{:x}", self.prefix, dice.below(1 << 40));
                 let message = json!({"role": "user", "content": format!("the word is {word}")});
                 let request = json!({"op": {"operation": "APPEND", "messages": [message]}});
-                Operation::Apply { name, request, word: Some(word) }
+                Some(Operation::Apply { name, request, word: Some(word) })
             }
-            _ => match generate::step(choices, model) {
-                Step::Apply(request) => Operation::Apply { name, request, word: None },
-                _ if entries > 0 => Operation::Erase { index: entries - 1, name },
-                // There is nothing to erase in an empty log.
-                _ => Operation::Prune { name, keep: Keep { versions: vec![0], ..Keep::default() } },
+            "apply" => match generate::step(choices, model) {
+                Step::Apply(request) => Some(Operation::Apply { name, request, word: None }),
+                _ => self.operation_of("apply", dice),
             },
+            _ => None,
         }
     }
 
@@ -220,6 +259,10 @@ struct World {
     durations: BTreeMap<&'static str, VecDeque<Duration>>,
     /// How long a process took until it was ready.
     opening: Duration,
+    /// The index of the write-ahead log of the store.
+    log_index: File,
+    /// The number of processes that were killed in an operation.
+    killed: usize,
     kills: KillCounts,
 }
 
@@ -251,7 +294,22 @@ impl World {
         });
         let (dice, durations, kills) = (Dice::new(seed), BTreeMap::new(), KillCounts::default());
         let opening = Duration::ZERO;
-        World { runtime, dice, folder, store, now, recto, families, durations, opening, kills }
+        let log_index = File::open(format!("{}-shm", store.display())).unwrap();
+        let killed = 0;
+        World {
+            runtime,
+            dice,
+            folder,
+            store,
+            now,
+            recto,
+            families,
+            durations,
+            opening,
+            log_index,
+            killed,
+            kills,
+        }
     }
 
     /// Both processes perform an operation at the same time, and one of them may be killed.
@@ -260,33 +318,56 @@ impl World {
         self.start_workers(place);
         let mut operations = Vec::new();
         let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
-        for family in &mut self.families {
-            operations.push(family.operation(&mut self.dice));
+        for number in 0..2 {
+            operations.push(match victim == Some(number) {
+                true => {
+                    let kind = self.killed % KINDS.len();
+                    self.killed += 1;
+                    if KINDS[kind] == "prune" {
+                        self.add_hidden_message(number, now);
+                    }
+                    let family = &mut self.families[number];
+                    family.effective_operation(kind, &mut self.dice, now)
+                }
+                false => self.families[number].operation(&mut self.dice),
+            });
         }
-        // The one that is killed begins last, so that the time from its beginning is known.
-        for number in [1, 0].into_iter().filter(|number| victim != Some(*number)).chain(victim) {
-            let family = &mut self.families[number];
-            let command = family.command(&operations[number], now);
-            let worker = family.worker.as_mut().unwrap();
-            match victim == Some(number) {
-                true => worker.begin(&command),
-                false => worker.send(&command),
-            }
+        // The first commit that the parent sees must be that of the process that it kills: then the other one
+        // begins later.
+        let is_watched = victim.is_some() && self.dice.below(2) == 0;
+        let others = move || (0..2).filter(move |number| victim != Some(*number));
+        if !is_watched {
+            others().for_each(|number| self.send(number, &operations[number], now));
         }
-        let start = Instant::now();
         let mut ended = Vec::new();
         if let Some(victim) = victim {
+            let operation = &operations[victim];
+            let before = self.change_counter(victim, operation);
+            let family = &mut self.families[victim];
+            let command = family.command(operation, now);
+            family.worker.as_mut().unwrap().begin(&command);
+            let start = Instant::now();
             // An operation of another kind is a guess until one of this kind has ended.
-            let recent = self.durations.get(operations[victim].name());
+            let recent = self.durations.get(operation.name());
             let recent = recent.or_else(|| self.durations.values().next());
             let usual = recent.map(|recent| recent[self.dice.below(recent.len())]);
-            let usual = usual.unwrap_or(Duration::from_millis(5)).as_micros() as usize;
-            // Up to half as long again: what follows the change, such as VACUUM, comes last.
-            let moment = Duration::from_micros(self.dice.below(usual * 3 / 2) as u64);
-            std::thread::sleep(moment.saturating_sub(start.elapsed()));
+            let usual = usual.unwrap_or(Duration::from_millis(5));
+            if is_watched {
+                while self.change_counter(victim, operation) == before
+                    && start.elapsed() < 4 * usual
+                {}
+            } else {
+                // A little more: what follows the change, such as VACUUM, comes last.
+                let longest = (usual * 6 / 5).as_micros() as usize;
+                let moment = Duration::from_micros(self.dice.below(longest) as u64);
+                std::thread::sleep(moment.saturating_sub(start.elapsed()));
+            }
             ended.push((victim, self.families[victim].worker.take().unwrap().kill()));
         }
-        for number in (0..2).filter(|number| victim != Some(*number)) {
+        for number in others() {
+            if is_watched {
+                self.send(number, &operations[number], now);
+            }
             let done = self.families[number].worker.as_mut().unwrap().done();
             ended.push((number, Some(done)));
         }
@@ -306,6 +387,60 @@ impl World {
         }
         for number in 0..2 {
             self.check_words(number, place);
+        }
+    }
+
+    fn send(&mut self, number: usize, operation: &Operation, now: i64) {
+        let family = &mut self.families[number];
+        let command = family.command(operation, now);
+        family.worker.as_mut().unwrap().send(&command);
+    }
+
+    /// Adds a message that no version shows to a conversation, so that there is something to prune.
+    fn add_hidden_message(&mut self, number: usize, now: i64) {
+        let family = &mut self.families[number];
+        let names = family.model.names();
+        let name = names[self.dice.below(names.len())].clone();
+        let word = format!("secret{}x{:x}", family.prefix, self.dice.below(1 << 40));
+        let message = json!({"role": "user", "content": format!("the word is {word}")});
+        let request = json!({"ops": [
+            {"operation": "APPEND", "messages": [message]},
+            {"operation": "DELETE", "indices": [family.model.get(&name).log_len()]},
+        ]});
+        let operation = Operation::Apply { name, request, word: None };
+        let command = family.command(&operation, now);
+        self.runtime.block_on(child::execute(&self.recto, &command)).unwrap();
+        assert_eq!(operation.perform(&mut family.model, now), "ok");
+        family.words.push(word);
+    }
+
+    /// A number that changes when other processes can see the change of an operation.
+    fn change_counter(&self, number: usize, operation: &Operation) -> u64 {
+        match operation {
+            Operation::Backup | Operation::Restore => u64::from(self.is_visible(number, operation)),
+            // The counter in the index of the write-ahead log. A query would take longer than a process needs
+            // from its commit to its reply.
+            _ => {
+                let mut counter = [0; 4];
+                self.log_index.read_exact_at(&mut counter, 8).unwrap();
+                u32::from_ne_bytes(counter).into()
+            }
+        }
+    }
+
+    /// Whether there is a backup, or a conversation that was restored.
+    fn is_visible(&self, number: usize, operation: &Operation) -> bool {
+        let family = &self.families[number];
+        match operation {
+            Operation::Backup => family.backup.exists(),
+            Operation::Restore => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+                let target = Connection::open_with_flags(&family.restored, flags);
+                let count = "SELECT count(*) FROM conversations";
+                let count = target.and_then(|db| db.query_row(count, [], |row| row.get(0)));
+                count.unwrap_or(0) > 0
+            }
+            _ => false,
         }
     }
 
@@ -342,11 +477,13 @@ impl World {
         now: i64,
         place: &str,
     ) {
+        let is_killed = reply.is_none();
+        // The store itself does not show whether a backup or a restoration has happened.
+        let is_visible = self.is_visible(number, operation);
         let World { runtime, recto, families, kills, .. } = self;
         let family = &mut families[number];
         let mut after = family.model.clone();
         let expected = operation.perform(&mut after, now);
-        let is_killed = reply.is_none();
         let compare =
             |model: &StoreModel| runtime.block_on(difference(recto, model, &family.prefix));
         if let Some(reply) = reply {
@@ -356,7 +493,7 @@ impl World {
         } else {
             let not_before = compare(&family.model);
             if operation.has_effect(&family.model, now) {
-                kills.inside(operation.name(), not_before.is_some());
+                kills.inside(operation.name(), is_visible || not_before.is_some());
             }
             if let Some(not_before) = not_before {
                 let not_after = compare(&after);

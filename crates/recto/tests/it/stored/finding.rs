@@ -230,6 +230,7 @@ async fn a_check_reports_that_messages_could_not_be_read() {
     recto.create("a", settings()).await.unwrap().append([say(1)]).await.unwrap();
     assert_eq!(recto.check().await.unwrap(), Vec::<String>::new());
     store.fail_reads();
-    let found = recto.check().await.unwrap();
-    assert!(found.iter().any(|fault| fault.contains("the connection was lost")), "{found:?}");
+    let error = recto.check().await.unwrap_err();
+    assert!(error.to_string().contains("the connection was lost"), "{error}");
+    assert!(error.code() == "storage" && !error.reports_damage(), "a lost connection is no damage");
 }

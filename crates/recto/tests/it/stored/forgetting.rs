@@ -1,7 +1,8 @@
 //! Erasing and pruning.
 
 use recto::{
-    Delete, Error, Filter, Keep, LogIndex, Mark, Message, Query, Role, Truncate, Undo, Version,
+    Delete, Error, Filter, Keep, LogIndex, Mark, Message, Query, Role, Tool, Truncate, Undo,
+    Version,
 };
 
 use super::{copies, say, settings, texts};
@@ -10,6 +11,7 @@ use crate::places::{Place, on_every_store};
 
 on_every_store! {
     an_erased_message_is_unreadable_and_the_chain_stays_valid
+    an_erased_tool_description_is_not_sent_after_a_restart
     erasing_in_a_fork_erases_in_the_original
     a_message_stays_erased_in_a_recto_that_had_loaded_it
     no_recto_returns_an_erased_or_pruned_message_in_its_next_request
@@ -51,6 +53,41 @@ async fn an_erased_message_is_unreadable_and_the_chain_stays_valid(place: Place)
     assert!(recto.search(&secret, 10).await.unwrap().is_empty());
     assert!(!place.has(word), "no file contains the word");
     assert_eq!(conversation.erase(LogIndex(100)).await.unwrap_err().code(), "index_out_of_range");
+}
+
+/// The placeholder of an erased or pruned description has no form of one. It is a description because the
+/// engine wrote it, also if the metadata of the whole log is not loaded.
+async fn an_erased_tool_description_is_not_sent_after_a_restart(place: Place) {
+    let recto = place.recto();
+    for (name, is_pruned) in [("erased", false), ("pruned", true)] {
+        let tools = vec![Tool::new("t", "d")];
+        let with_tools = recto::Settings { tools, ..settings() };
+        let conversation = recto.create(name, with_tools).await.unwrap();
+        conversation.append([say(0)]).await.unwrap();
+        match is_pruned {
+            true => {
+                conversation.set_tools(Vec::new()).await.unwrap();
+                conversation.prune(&Keep::newest()).await.unwrap();
+            }
+            false => drop(conversation.erase(LogIndex(0)).await.unwrap()),
+        }
+        for number in 1..6 {
+            conversation.append([say(number)]).await.unwrap();
+        }
+        conversation.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+        for recto in [recto.clone(), place.recto()] {
+            let conversation = recto.conversation(name).await.unwrap();
+            for version in [Version(0), Version(1)] {
+                let described = conversation.messages_at(version).await.unwrap();
+                assert_eq!(described[0].message.text(), format!("[{name}]"));
+                let sent = conversation.messages_to_send(version).await.unwrap();
+                let indices = |entries: &[recto::Entry]| {
+                    entries.iter().map(|entry| entry.index).collect::<Vec<_>>()
+                };
+                assert_eq!(indices(&sent), indices(&described[1..]), "{name} at {version}");
+            }
+        }
+    }
 }
 
 async fn erasing_in_a_fork_erases_in_the_original(place: Place) {

@@ -1,8 +1,11 @@
 //! Forks share the versions before them and change independently.
 
-use recto::{LogIndex, Message, Version, WriteOptions};
+use std::sync::Arc;
+
+use recto::{LogIndex, Message, Options, Recto, Store, Version, WriteOptions};
 
 use super::{say, settings, texts};
+use crate::interrupted_store::InterruptedStore;
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
@@ -11,6 +14,7 @@ on_every_store! {
     a_fork_stays_readable_after_its_origin_is_removed
     a_fork_never_shows_later_messages_of_its_origin
     rows_that_forks_share_are_verified_once_and_their_faults_are_reported_for_each
+    an_examination_has_the_warnings_of_every_conversation
 }
 
 /// A chain of forks, each with one more message.
@@ -36,6 +40,62 @@ async fn a_fork_takes_the_same_space_at_any_depth() {
     let longest = db.query_row(longest, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let (longest, shortest): (u32, u32) = longest;
     assert!(longest <= shortest + 4, "{shortest} to {longest} bytes");
+}
+
+/// A store in memory with nested forks, which counts reads.
+async fn counting_store(depth: usize) -> Arc<InterruptedStore> {
+    let store: Arc<dyn Store> = Arc::new(recto::MemoryStore::default());
+    nested(&Recto::with_store(store.clone(), Options::default()), depth).await;
+    InterruptedStore::counting(store)
+}
+
+#[tokio::test]
+async fn a_fork_is_opened_with_the_same_number_of_reads_at_any_depth() {
+    let mut reads = Vec::new();
+    for depth in [20, 200] {
+        let store = counting_store(depth).await;
+        let recto = Recto::with_store(store.clone(), Options::default());
+        let deepest = recto.conversation(&format!("fork {depth}")).await.unwrap();
+        assert_eq!(texts(&deepest).await.len(), depth);
+        reads.push(store.reads());
+    }
+    assert_eq!(reads[0], reads[1]);
+}
+
+#[tokio::test]
+async fn an_examination_reads_the_rows_that_forks_share_once() {
+    const READS_OF_EACH: usize = 8;
+    for depth in [50, 200] {
+        let store = counting_store(depth).await;
+        let recto = Recto::with_store(store.clone(), Options::default());
+        assert_eq!(recto.examine().await.unwrap().len(), depth + 1);
+        let read = store.row_sets();
+        assert!(read <= READS_OF_EACH * (depth + 1), "{depth} forks of forks: {read} row sets");
+    }
+}
+
+async fn an_examination_has_the_warnings_of_every_conversation(place: Place) {
+    let recto = place.recto();
+    nested(&recto, 4).await;
+    let torn = recto.conversation("fork 4").await.unwrap();
+    torn.append([Message::tool_call("c1", "ls", &serde_json::json!({}))]).await.unwrap();
+    torn.append([Message::tool_result("c1", "done")]).await.unwrap();
+    let version = torn.apply(recto::Delete { indices: vec![LogIndex(4)] }).await.unwrap().version;
+    let below = torn.fork("fork 5", version).await.unwrap();
+    below.append([say(9)]).await.unwrap();
+    below.fork("whole", Version(version.0 - 1)).await.unwrap();
+    recto.remove("fork 4").await.unwrap();
+    recto.remove("fork 1").await.unwrap();
+    let examined = place.recto().examine().await.unwrap();
+    let names: Vec<&str> = examined.iter().map(|found| &*found.info.name).collect();
+    assert_eq!(names, ["fork 0", "fork 2", "fork 3", "fork 5", "whole"]);
+    for found in examined {
+        let name = &found.info.name;
+        let warnings = found.warnings.unwrap();
+        assert_eq!(warnings.len(), usize::from(name == "fork 5"), "{name}: {warnings:?}");
+        let expected = recto.conversation(name).await.unwrap().warnings().await.unwrap();
+        assert_eq!(warnings, expected, "{name}");
+    }
 }
 
 async fn rows_that_forks_share_are_verified_once_and_their_faults_are_reported_for_each(

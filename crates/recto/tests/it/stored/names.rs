@@ -15,7 +15,7 @@ async fn every_function_refuses_a_name_with_another_meaning(place: Place) {
     let kept = recto.create("kept", settings()).await.unwrap();
     kept.append([say(0)]).await.unwrap();
     let id = kept.id().to_string();
-    for name in ["@", &id, &id.to_uppercase(), "\u{1}removed x", "\tx"] {
+    for name in ["", &"x".repeat(513), "@", &id, &id.to_uppercase(), "\u{1}removed x", "\tx"] {
         for refused in [
             recto.create(name, settings()).await.map(drop),
             recto.create_with_messages(name, settings(), &[say(0)]).await.map(drop),
