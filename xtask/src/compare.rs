@@ -5,6 +5,7 @@
 //! those three and a value of [`Comparison`], or a file like `storage.rs` if there are more sides
 //! than two.
 
+mod frameworks;
 mod kept_run;
 mod measurement;
 mod sample_text;
@@ -48,6 +49,8 @@ enum What {
     Tokens,
     /// Storing an agent run: LangGraph, the OpenAI Agents SDK and Recto.
     Storage,
+    /// Agents of each framework with its own means and with Recto, and a provider that refuses bad requests.
+    Frameworks,
 }
 
 /// Two programs that do the same work.
@@ -77,6 +80,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match options.what {
         What::Tokens => TOKENS.run(options, workspace, console),
+        What::Frameworks => frameworks::run(workspace, console),
         What::Storage => storage::run(options.messages, options.runs, workspace, console),
     }
 }

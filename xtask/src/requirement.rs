@@ -21,9 +21,9 @@ pub(crate) struct Requirement {
 enum Install {
     /// A component of the Rust toolchain.
     Component(&'static str),
-    /// A program from the package registry, built into `target/tools`.
+    /// A program from the package registry, built into [`Workspace::tools`].
     Crate { package: &'static str, version: Option<String>, options: &'static [&'static str] },
-    /// Packages from npm, installed into `target/tools`.
+    /// Packages from npm, installed into [`Workspace::tools`].
     Npm(&'static [&'static str]),
     /// A package of the operating system.
     System(SystemPackage),

@@ -10,7 +10,8 @@ use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Folder of recorded requests: KIND/ok/NAME.json and KIND/refused/NAME.json.
+    /// Folder with `verdicts` (recorded requests: KIND/ok/NAME.json and KIND/refused/NAME.json) and `sessions`
+    /// (files of agents), or a folder of recorded requests.
     folder: PathBuf,
 
     /// Print each request that is not recognised, is flagged or changes.

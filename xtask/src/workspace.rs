@@ -49,10 +49,12 @@ impl Workspace {
         &self.target
     }
 
-    /// The directory for programs that xtask installs. It is separate, so that programs of other projects are
-    /// never replaced.
+    /// The directory for programs that xtask installs: `recto-tools` in cargo's home directory. All clones on a
+    /// machine share it, because compiling cargo-deny takes minutes. Programs of other projects are never replaced.
     pub(crate) fn tools(&self) -> PathBuf {
-        self.target.join("tools")
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+        let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+        home.expect("cargo has a home directory").join("recto-tools")
     }
 
     /// The version of a package in `Cargo.lock`, if the workspace uses it.
