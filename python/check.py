@@ -1,9 +1,11 @@
-"""Builds the package and runs all of its checks: ``python3 check.py TARGET [--lowest]``.
+"""Builds the package and runs all of its checks: ``python3 check.py TARGET [OPTION]``.
 
 TARGET is the target directory of Cargo. The virtual environment is in ``TARGET/python/venv``; its
 packages are installed again when ``requirements-dev.txt`` changes. ``cargo xtask test`` runs this. With
 ``--lowest``, only the tests run, with the lowest supported versions of the frameworks
-(``requirements-lowest.txt``), in ``TARGET/python/venv-lowest``.
+(``requirements-lowest.txt``), in ``TARGET/python/venv-lowest``. With ``--python PROGRAM``, only the tests
+that need no framework run, with that interpreter, in
+``TARGET/python/venv-bare``.
 """
 
 from __future__ import annotations
@@ -17,8 +19,11 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
+# The tests that need no framework.
+BARE_TESTS = ("cancellation", "conformance", "fit", "processes", "store", "types")
 
 
 def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -32,15 +37,20 @@ def interpreter(home: Path) -> Path:
     return home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def environment(target: Path, *, lowest: bool = False) -> Path:
-    """The interpreter of the virtual environment, with the packages of its requirements file."""
-    home = target / "python" / ("venv-lowest" if lowest else "venv")
+def environment(target: Path, *, name: str = "", program: str | None = None) -> Path:
+    """The interpreter of a virtual environment, with the packages of its requirements file.
+
+    ``program`` is the interpreter that creates the environment; by default the one that runs this file.
+    """
+    home = target / "python" / (f"venv-{name}" if name else "venv")
     python = interpreter(home)
-    requirements = HERE / ("requirements-lowest.txt" if lowest else "requirements-dev.txt")
+    requirements = HERE / (f"requirements-{name}.txt" if name else "requirements-dev.txt")
     stamp = home / "requirements.sha256"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != wanted:
-        if not python.exists():
+        if not python.exists() and program:
+            run(program, "-m", "venv", home)
+        elif not python.exists():
             venv.create(home, with_pip=True, symlinks=os.name != "nt")
         command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"]
         if run(*command, requirements).returncode:
@@ -62,21 +72,31 @@ def install(python: Path, variables: dict[str, str]) -> bool:
     )
     found = run(python, "-c", find, stdout=subprocess.PIPE).stdout.splitlines()
     packages, is_free_threaded, suffix = found[0], found[1] == "1", found[2]
+    build = {**variables}
     if is_free_threaded:
         # There is no stable ABI without the GIL: the module is built for this interpreter.
-        variables = {**variables, "PYO3_PYTHON": str(python)}
+        build["PYO3_PYTHON"] = str(python)
     elif os.name != "nt":
         suffix = ".abi3.so"
     options = ["--workspace", "--all-features", "--lib", "--tests", "--message-format", "json"]
-    built = run("cargo", "build", "--quiet", *options, env=variables, stdout=subprocess.PIPE)
+    built = run("cargo", "build", "--quiet", *options, env=build, stdout=subprocess.PIPE)
     if built.returncode:
         return False
     messages = (json.loads(line) for line in built.stdout.splitlines())
     artifacts = [message for message in messages if message["reason"] == "compiler-artifact"]
     library = next(it["filenames"][0] for it in artifacts if it["target"]["name"] == "_recto")
+    programs = {it["target"]["name"]: it["executable"] for it in artifacts if is_program(it)}
+    # For the fresh cases of tests/test_conformance.py, and the schema in tests/test_types.py.
+    variables["RECTO_RANDOM_CASES"] = programs["random-cases"]
+    variables["RECTO_PROGRAM"] = programs["recto"]
     shutil.copyfile(library, HERE / "recto" / f"_recto{suffix}")
     (Path(packages) / "recto-context.pth").write_text(f"{HERE}\n")
     return True
+
+
+def is_program(artifact: dict[str, Any]) -> bool:
+    """Whether cargo has built a program, and not its tests."""
+    return artifact["target"]["kind"] == ["bin"] and not artifact["profile"]["test"]
 
 
 def build_wheel(python: Path, target: Path) -> Path:
@@ -84,7 +104,13 @@ def build_wheel(python: Path, target: Path) -> Path:
     wheels = target / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
     maturin = [python.parent / "maturin", "build", "--profile", "dist", "--locked", "--out", wheels]
-    built = run(*maturin, env={**os.environ, "CARGO_TARGET_DIR": str(target)}, capture_output=True)
+    built = run(
+        *maturin,
+        "--compression-level",
+        "9",
+        env={**os.environ, "CARGO_TARGET_DIR": str(target)},
+        capture_output=True,
+    )
     if built.returncode:
         sys.exit(f"maturin cannot build the wheel:\n{built.stderr}")
     return next(wheels.glob("recto_context-*.whl"))
@@ -98,6 +124,14 @@ def unpack_wheel(python: Path, wheel: Path, target: Path) -> Path:
     if run(*install).returncode:
         sys.exit(f"{wheel.name} cannot be installed")
     return packed
+
+
+def require_packed() -> None:
+    """Ends the process if ``recto`` is not the package of the wheel."""
+    import recto
+
+    if Path(recto.__file__ or "").is_relative_to(HERE):
+        sys.exit(f"{recto.__file__} is not the package of the wheel")
 
 
 def counted(output: str) -> dict[str, int]:
@@ -115,7 +149,9 @@ def summary(passed: int, failed: int, skipped: int) -> str:
 def main() -> int:
     target = Path(sys.argv[1]).resolve()
     lowest = "--lowest" in sys.argv[2:]
-    python = environment(target, lowest=lowest)
+    program = sys.argv[3] if sys.argv[2:3] == ["--python"] else None
+    name = "lowest" if lowest else "bare" if program else ""
+    python = environment(target, name=name, program=program)
     variables = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     variables["VIRTUAL_ENV"] = str(python.parents[1])
     variables["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
@@ -131,7 +167,7 @@ def main() -> int:
         [str(python), "-m", "mypy.stubtest", "recto._recto"],
         ["pyright", "--pythonpath", str(python)],
     ]
-    if lowest:
+    if name:
         checks.clear()
     failed = 0
     for check in checks:
@@ -139,9 +175,9 @@ def main() -> int:
         if done.returncode:
             failed += 1
             print(f"{' '.join(check)} failed:\n{done.stdout}{done.stderr}")
-    tests = run(
-        python, "-m", "pytest", "-q", "-p", "no:cacheprovider", env=variables, capture_output=True
-    )
+    files = [f"tests/test_{name}.py" for name in BARE_TESTS] if program else []
+    pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
+    tests = run(*pytest, env=variables, capture_output=True)
     print(tests.stdout + tests.stderr)
     count = counted(tests.stdout)
     failed += count.get("failed", 0) + count.get("error", 0)

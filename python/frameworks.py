@@ -6,24 +6,31 @@ TARGET is the target directory of Cargo. ``check.py`` must have run before. The 
 - ``langgraph``: LangGraph's own tests, with RectoSaver around its SQLite saver;
 - ``lowest``: the tests of this package with the lowest supported versions of the frameworks;
 - ``packed``: the wheel as it is published, in empty environments of several versions of Python, and
-  ``pip install ./python``.
+  ``pip install ./python``;
+- ``free-threaded``: the tests that need no framework, with an interpreter without the GIL. It runs only if
+  it is named, or if there is such an interpreter. If it is named and there is none, CPython is compiled
+  from its source package (two minutes of processor time, a C compiler and zlib's headers).
 
 The tests of the frameworks are downloaded; they are not part of this repository.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.request
 from pathlib import Path
 
 import check
 
-PARTS = ("agents", "langgraph", "lowest", "packed")
+PARTS = ("agents", "langgraph", "lowest", "packed", "free-threaded")
 MAX_WHEEL_BYTES = 8_000_000
 PACKAGES = ["openai_agents-0.24.0", "langgraph-1.2.20"]
 NEEDED = [
@@ -43,6 +50,9 @@ NEEDED = [
     "redis",
     "syrupy",
 ]
+# The source package of Ubuntu: it is python.org's archive.
+CPYTHON = "http://archive.ubuntu.com/ubuntu/pool/main/p/python3.14/python3.14_3.14.4.orig.tar.xz"
+CPYTHON_SHA256 = "d923c51303e38e249136fc1bdf3568d56ecb03214efdef48516176d3d7faaef8"
 # It expects metadata of a newer langchain-core, and fails without RectoSaver too.
 FAILS_WITHOUT_US = "tests/test_large_cases.py::test_weather_subgraph"
 SWAPPED_SESSION = '''
@@ -134,6 +144,8 @@ def main() -> int:
             counts = lowest(target)
         elif part == "packed":
             counts = packed(target)
+        elif part == "free-threaded":
+            counts = free_threaded(target, is_named=part in sys.argv[2:])
         else:
             counts = suite(target, part)
         passed, failed = passed + counts[0], failed + counts[1]
@@ -189,13 +201,65 @@ def suite(target: Path, part: str) -> tuple[int, int]:
 
 def lowest(target: Path) -> tuple[int, int]:
     """Runs the tests with the lowest versions. Returns the numbers of passed and failed tests."""
-    command = [sys.executable, check.HERE / "check.py", target, "--lowest"]
+    return checked(target, "lowest versions", "--lowest")
+
+
+def checked(target: Path, name: str, *options: str | Path) -> tuple[int, int]:
+    """Runs ``check.py`` with options. Returns the numbers of passed and failed tests."""
+    command = [sys.executable, check.HERE / "check.py", target, *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     *lines, result = done.stdout.splitlines() or [""]
-    print("\n".join(lines if done.returncode else lines[-1:]), f"\nlowest versions: {result[12:]}")
+    print("\n".join(lines if done.returncode else lines[-1:]), f"\n{name}: {result[12:]}")
     count = check.counted(result)
     failed = max(count.get("failed", 0), 1) if done.returncode else 0
     return count.get("passed", 0), failed
+
+
+# Python without the GIL
+
+
+def free_threaded(target: Path, *, is_named: bool) -> tuple[int, int]:
+    """Runs the tests without frameworks. Returns the numbers of passed and failed tests."""
+    python = free_threaded_interpreter(target) or (compiled(target) if is_named else None)
+    if python is None:
+        print("free-threaded: left out, because there is no interpreter without the GIL")
+        return 0, 0
+    return checked(target, f"free-threaded, {python}", "--python", python)
+
+
+def free_threaded_interpreter(target: Path) -> Path | None:
+    """An interpreter without the GIL: compiled here before, of the system, or of pyenv."""
+    names = [f"python3.{minor}t" for minor in (15, 14, 13)]
+    found = [target / "python/free-threaded/bin" / name for name in names]
+    found += [Path(path) for name in names if (path := shutil.which(name))]
+    found += sorted((Path.home() / ".pyenv/versions").glob("3.1*t/bin/python3"))
+    return next((path for path in found if path.exists()), None)
+
+
+def compiled(target: Path) -> Path:
+    """Compiles CPython without the GIL into the target directory."""
+    folder = target / "python/free-threaded-source"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with urllib.request.urlopen(CPYTHON) as response:
+        source = response.read()
+    if hashlib.sha256(source).hexdigest() != CPYTHON_SHA256:
+        sys.exit(f"{CPYTHON} is not the expected file")
+    with tarfile.open(fileobj=io.BytesIO(source)) as archive:
+        archive.extractall(folder, filter="data")
+    (tree,) = folder.iterdir()
+    home = target / "python/free-threaded"
+    jobs = str(os.cpu_count() or 1)
+    for command in (
+        ["./configure", "--quiet", "--disable-gil", f"--prefix={home}"],
+        ["make", "--quiet", "-j", jobs],
+        ["make", "--quiet", "install"],
+    ):
+        done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    shutil.rmtree(folder)
+    return home / "bin/python3.14t"
 
 
 # The published package

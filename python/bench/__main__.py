@@ -16,7 +16,9 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path.insert(0, str(HERE))
+# Last, because the folder also has the package with a module of a development build.
+sys.path.append(str(HERE.parent))
 
 from table import Row, printed
 
@@ -54,6 +56,7 @@ def main() -> int:
 
 
 def measure(part: str) -> None:
+    check.require_packed()
     with tempfile.TemporaryDirectory() as folder:
         rows = importlib.import_module(part).rows(Path(folder))
     print(json.dumps(rows))

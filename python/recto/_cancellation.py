@@ -1,4 +1,4 @@
-"""Changes of a store that a cancelled task still completes."""
+"""Runs changes of a store to their end, even if the task is cancelled."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ async def completed(change: Callable[..., T], *arguments: object, **options: obj
         except asyncio.CancelledError as error:
             cancelled = cancelled or error
     if cancelled is not None:
-        task.exception()  # it was observed
+        task.exception()  # marks the exception as retrieved, so that asyncio does not log it
         raise cancelled
     return task.result()

@@ -55,7 +55,8 @@ def fit(
 
     A list with more than ``max_tokens`` is cut down to ``target_tokens``: cut rarely and deeply,
     because each cut invalidates the prompt cache of the provider. ``keep`` has positions that stay.
-    Messages are LangChain messages or dicts of a ``format``, by default Recto's.
+    Messages are LangChain messages or dicts of a ``format``, by default Recto's. A dict of another
+    format, such as one with ``tool_calls``, raises :class:`InvalidRequest` with the format to give.
 
     >>> fit([{"role": "user", "content": "one"}, {"role": "user", "content": "two"}], 5).messages
     [{'role': 'user', 'content': 'two'}]

@@ -42,7 +42,9 @@ _KNOWN = frozenset(
 
 
 def are_messages(values: list[Any]) -> bool:
-    """Whether all values are messages of LangChain's own classes. A subclass would lose its class."""
+    """Whether all values are messages of LangChain's own classes. A message
+    of a subclass would be restored as one of its base class.
+    """
     return _KNOWN.issuperset(map(type, values))
 
 
@@ -128,7 +130,7 @@ def _parts(message: BaseMessage) -> list[dict[str, Any]]:
 
 
 def _text_of(content: str | list[dict[str, Any]]) -> str:
-    """The content that a plain message of LangChain had."""
+    """The text of a message that :func:`to_recto` left out of the dump."""
     if isinstance(content, str):
         return content
     first = content[0]

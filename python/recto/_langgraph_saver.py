@@ -48,11 +48,11 @@ class _View(NamedTuple):
 
     version: int
     messages: list[BaseMessage]
-    seals: list[_Seal]
+    fields: list[_Fields]
     indices: list[int]
 
 
-_Seal = dict[str, Any]
+_Fields = dict[str, Any]
 """The fields of a message when it was stored. An application may assign to a message afterwards."""
 
 
@@ -342,7 +342,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         channel_version = checkpoint["channel_versions"].get(self.channel)
         with self._shared.writer(name):
             try:
-                version = self._bring(name, messages, channel_version)
+                version = self._store_messages(name, messages, channel_version)
             except InvalidRequest:
                 return checkpoint  # a message that is not JSON, or that is too large
             if version is None:
@@ -351,7 +351,9 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         reference = {REFERENCE: [name, version]}
         return {**checkpoint, "channel_values": {**values, self.channel: reference}}
 
-    def _bring(self, name: str, messages: list[BaseMessage], channel_version: object) -> int | None:
+    def _store_messages(
+        self, name: str, messages: list[BaseMessage], channel_version: object
+    ) -> int | None:
         """Makes the messages the view of the conversation, and returns the version that shows them.
 
         ``None`` if a new message cannot be restored exactly.
@@ -393,8 +395,8 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         shown = self.store.request({"conversation": name, "show": True, "at": version})
         entries = shown["messages"]
         messages = [from_recto(entry["message"]) for entry in entries]
-        seals = [_seal(message) for message in messages]
-        return _View(shown["version"], messages, seals, [entry["index"] for entry in entries])
+        fields = [_fields_of(message) for message in messages]
+        return _View(shown["version"], messages, fields, [entry["index"] for entry in entries])
 
     def _with_messages(self, found: CheckpointTuple) -> CheckpointTuple:
         """The checkpoint with its messages in the place of the reference."""
@@ -508,7 +510,7 @@ def _reference(value: object) -> tuple[str, int] | None:
     return None
 
 
-def _seal(message: BaseMessage) -> _Seal:
+def _fields_of(message: BaseMessage) -> _Fields:
     # Lists are copied, so that a later append to a list is detected. Other values are not copied, because
     # comparing an object with itself takes no time.
     fields = vars(message).items()
@@ -523,7 +525,7 @@ def _unchanged_front(view: _View, messages: list[BaseMessage]) -> int:
     """
     most = min(len(view.messages), len(messages))
     is_same = all(map(is_, view.messages, messages))
-    if is_same and [*map(vars, messages[:most])] == view.seals[:most]:
+    if is_same and [*map(vars, messages[:most])] == view.fields[:most]:
         return most
     return 0
 
@@ -538,39 +540,39 @@ class _Change(NamedTuple):
     operations: list[dict[str, Any]]
     added: list[tuple[dict[str, Any], BaseMessage]]
     """The new messages, as they are stored."""
-    seals: list[_Seal]
-    """The seals of all messages afterwards."""
+    fields: list[_Fields]
+    """The fields of all messages afterwards."""
 
     @staticmethod
     def between(view: _View, messages: list[BaseMessage]) -> _Change:
-        # A seal is made before its message is compared or converted, so that the next comparison detects
-        # an assignment by the application in between.
-        def same(old: BaseMessage, seal: _Seal, new: BaseMessage) -> _Seal | None:
+        # Fields are copied before their message is compared or converted, so that the next
+        # comparison detects an assignment by the application in between.
+        def same(old: BaseMessage, stored_fields: _Fields, new: BaseMessage) -> _Fields | None:
             if old is new:
-                return seal if vars(old) == seal else None
-            new_seal = _seal(new)
-            return new_seal if type(old) is type(new) and old == new else None
+                return stored_fields if vars(old) == stored_fields else None
+            new_fields = _fields_of(new)
+            return new_fields if type(old) is type(new) and old == new else None
 
         unchanged = _unchanged_front(view, messages)
-        front = view.seals[:unchanged]
-        rest = zip(view.messages[unchanged:], view.seals[unchanged:], messages[unchanged:])
-        for old, seal, new in rest:
-            kept = same(old, seal, new)
+        front = view.fields[:unchanged]
+        rest = zip(view.messages[unchanged:], view.fields[unchanged:], messages[unchanged:])
+        for old, stored_fields, new in rest:
+            kept = same(old, stored_fields, new)
             if kept is None:
                 break
             front.append(kept)
         most = min(len(view.messages), len(messages)) - len(front)
-        back: list[_Seal] = []
+        back: list[_Fields] = []
         while len(back) < most:
             at = -len(back) - 1
-            kept = same(view.messages[at], view.seals[at], messages[at])
+            kept = same(view.messages[at], view.fields[at], messages[at])
             if kept is None:
                 break
             back.append(kept)
         back.reverse()
         gone = view.indices[len(front) : len(view.indices) - len(back)]
         new_messages = messages[len(front) : len(messages) - len(back)]
-        seals = [_seal(message) for message in new_messages]
+        fields = [_fields_of(message) for message in new_messages]
         added = [(to_recto(message), message) for message in new_messages]
         stored = [message for message, _ in added]
         operations: list[dict[str, Any]] = []
@@ -584,7 +586,7 @@ class _Change(NamedTuple):
             elif stored:
                 insert = {"operation": "INSERT", "position": len(front), "messages": stored}
                 operations.append(insert)
-        return _Change(len(front), len(back), operations, added, [*front, *seals, *back])
+        return _Change(len(front), len(back), operations, added, [*front, *fields, *back])
 
     def applied(
         self, view: _View, messages: list[BaseMessage], version: int, added: list[int]
@@ -592,7 +594,7 @@ class _Change(NamedTuple):
         """The view after the change."""
         tail = view.indices[len(view.indices) - self.back :]
         indices = [*view.indices[: self.front], *added, *tail]
-        return _View(version, messages, self.seals, indices)
+        return _View(version, messages, self.fields, indices)
 
 
 def _shortened(text: str, limit: int) -> str:

@@ -1,6 +1,6 @@
 from typing import Any, final
 
-__all__ = ["NativeStore", "call", "compute", "schema"]
+__all__ = ["NativeStore", "call", "compute"]
 
 @final
 class NativeStore:
@@ -18,4 +18,3 @@ class NativeStore:
 
 def call(request: object, /) -> Any: ...
 def compute(text: str, /) -> str: ...
-def schema() -> str: ...

@@ -31,6 +31,8 @@ _MAX_THREADS = 1_024
 """Number of threads whose log indices stay in memory."""
 _MAX_ATTEMPTS = 100
 """Maximum attempts after version conflicts."""
+_REMOVED = "removed from the state"
+"""The mark of messages that were hidden because they left the state. They may return to it."""
 _CUT = {"recto": "langchain", "event": "cut"}
 """The note of a version that cut the view."""
 
@@ -63,7 +65,7 @@ class _Thread:
     messages: dict[str, BaseMessage] = field(default_factory=dict)
     """The message of each id, as it was stored."""
     removed: set[str] = field(default_factory=set)
-    """Ids of messages that were hidden because they left the state. They may return to it."""
+    """Ids of messages whose newest entry has the mark of removed messages."""
     version: int = -1
     is_paused: bool = False
     last_sent: list[int] = field(default_factory=list)
@@ -201,6 +203,10 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
             if identity is not None:  # an id may return: the newest entry counts
                 thread.indices[identity] = entry["index"]
                 thread.messages[identity] = from_recto(entry["message"])
+                if _REMOVED in entry.get("marks", ()):
+                    thread.removed.add(identity)
+                else:
+                    thread.removed.discard(identity)
         return thread
 
     def _record(self, talk: Conversation, thread: _Thread, messages: Sequence[BaseMessage]) -> None:
@@ -226,13 +232,18 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
                 visible = {entry["index"] for entry in talk.entries()}
             gone = [one for one in gone if thread.indices[one] in visible]
             if gone:
-                hide = [thread.indices[one] for one in gone]
-                reason = "removed from the state"
-                operations.append({"operation": "DELETE", "indices": hide, "description": reason})
-            show = sorted({thread.indices[one] for one in returned} - visible)
-            if show:
-                reason = "returned to the state"
-                operations.append({"operation": "RESTORE", "indices": show, "description": reason})
+                hide = {"indices": [thread.indices[one] for one in gone]}
+                operations.append({"operation": "DELETE", **hide, "description": _REMOVED})
+                operations.append({"operation": "MARK", **hide, "mark": _REMOVED})
+            if returned:
+                marked = {thread.indices[one] for one in returned}
+                show = sorted(marked - visible)
+                if show:
+                    reason = "returned to the state"
+                    restore = {"operation": "RESTORE", "indices": show, "description": reason}
+                    operations.append(restore)
+                unmark = {"operation": "UNMARK", "indices": sorted(marked), "mark": _REMOVED}
+                operations.append(unmark)
                 visible.update(show)
             replaced = [
                 (one, message) for one, message in changed if thread.indices[one] in visible

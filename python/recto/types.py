@@ -13,7 +13,7 @@ Operation = Mapping[str, Any]
 Operations = Union[Operation, Sequence[Operation]]
 Role = Literal["system", "user", "assistant", "tool"]
 Scope = Literal["visible", "all"]
-Provider = Literal["anthropic", "openai-chat", "openai-responses", "gemini"]
+Provider = Literal["anthropic", "openai-chat", "openai-responses", "gemini", "bedrock-converse"]
 CounterName = Literal["o200k_base", "cl100k_base", "approx"]
 
 

@@ -4,9 +4,9 @@
 //! valid Unicode, integers of 64 bits, and [`MAX_DEPTH`] levels. For everything else they return `None`,
 //! and `recto/_json.py` converts the whole value, with its errors. The results are the same.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use memchr::memchr2;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -95,17 +95,27 @@ fn write_string(string: &str, text: &mut String) {
 
 /// The value of JSON text without spaces.
 pub(crate) fn read<'py>(py: Python<'py>, text: &str) -> Option<Bound<'py, PyAny>> {
-    let mut reader = Reader { py, text, at: 0, keys: HashMap::new() };
+    let mut reader = Reader { py, text, at: 0, keys: [const { None }; KEY_SLOTS] };
     let value = reader.value(MAX_DEPTH)?;
     (reader.at == text.len()).then_some(value)
+}
+
+/// Number of slots for keys.
+const KEY_SLOTS: usize = 64;
+
+/// The slot of a key. A hash table takes several times as long to find a short key.
+fn slot_of(key: &str) -> usize {
+    let ends = key.as_bytes().first().zip(key.as_bytes().last());
+    ends.map_or(0, |(&first, &last)| usize::from(first) * 5 + usize::from(last) + key.len() * 3)
+        % KEY_SLOTS
 }
 
 struct Reader<'py, 'text> {
     py: Python<'py>,
     text: &'text str,
     at: usize,
-    /// The keys of objects so far: most objects of a response have the same keys.
-    keys: HashMap<&'text str, Bound<'py, PyString>>,
+    /// The last key of each slot: most objects of a response have the same keys.
+    keys: [Option<(&'text str, Bound<'py, PyString>)>; KEY_SLOTS],
 }
 
 impl<'py, 'text> Reader<'py, 'text> {
@@ -162,8 +172,11 @@ impl<'py, 'text> Reader<'py, 'text> {
         (self.peek()? == b'"').then_some(())?;
         match self.string()? {
             Text::Slice(key) => {
-                let py = self.py;
-                Some(self.keys.entry(key).or_insert_with(|| PyString::new(py, key)).clone())
+                let slot = &mut self.keys[slot_of(key)];
+                if slot.as_ref().is_none_or(|(known, _)| *known != key) {
+                    *slot = Some((key, PyString::new(self.py, key)));
+                }
+                slot.as_ref().map(|(_, string)| string.clone())
             }
             Text::Unescaped(key) => Some(PyString::new(self.py, &key)),
         }
@@ -198,7 +211,7 @@ impl<'py, 'text> Reader<'py, 'text> {
 
     fn string(&mut self) -> Option<Text<'text>> {
         let rest = &self.text[self.at + 1..];
-        let end = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        let end = memchr2(b'"', b'\\', rest.as_bytes())?;
         if rest.as_bytes()[end] == b'"' {
             self.at += end + 2;
             return Some(Text::Slice(&rest[..end]));
@@ -206,7 +219,7 @@ impl<'py, 'text> Reader<'py, 'text> {
         let mut unescaped = String::with_capacity(rest.len().min(4096));
         let mut rest = rest;
         loop {
-            let end = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\'))?;
+            let end = memchr2(b'"', b'\\', rest.as_bytes())?;
             unescaped.push_str(&rest[..end]);
             if rest.as_bytes()[end] == b'"' {
                 self.at = self.text.len() - rest.len() + end + 1;

@@ -78,7 +78,7 @@ impl NativeStore {
         let open = self.open_store(py)?;
         let (service, recto) = open.parts.as_ref().expect("parts are taken only by drop");
         let answered = py.detach(|| {
-            let answer = recto.wait(service.answer(text));
+            let answer = recto.wait(service.try_request(text));
             answer.map(|response| response.to_json()).map_err(|error| error.to_json().to_string())
         });
         answered.map_err(|error| raised(py, &error))
@@ -139,12 +139,6 @@ impl NativeStore {
     }
 }
 
-/// The JSON Schema of all requests and responses.
-#[pyfunction]
-fn schema() -> String {
-    recto_service::schema().to_string()
-}
-
 /// Answers a request that needs no store: `fit`, `repair` or `countTokens`.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
@@ -187,5 +181,5 @@ fn raised(py: Python<'_>, error: &str) -> PyErr {
 #[pymodule]
 mod _recto {
     #[pymodule_export]
-    use super::{NativeStore, call, compute, schema};
+    use super::{NativeStore, call, compute};
 }

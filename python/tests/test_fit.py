@@ -96,6 +96,26 @@ def test_formats_of_frameworks():
     assert fitted.messages[2]["call_id"] == "b"
 
 
+def test_messages_of_another_format_are_refused_with_the_format_to_give():
+    function = {"name": "read", "arguments": "{}"}
+    lost = {"id": "a", "type": "function", "function": function}
+    messages = [
+        user("go"),
+        {"role": "assistant", "content": "Let me look.", "tool_calls": [lost]},
+        {"role": "tool", "tool_call_id": "a", "content": "found"},
+    ]
+    for name, work in [
+        ("fit", lambda **options: recto.fit(messages, 10_000, **options)),
+        ("repair", lambda **options: recto.repair(messages, "openai-chat", **options)),
+        ("countTokens", lambda **options: recto.count_tokens(messages, **options)),
+    ]:
+        with pytest.raises(recto.InvalidRequest, match="give the format") as caught:
+            work()
+        assert caught.value.field == f"{name}[1]"
+        assert caught.value.details == {"format": "openai-chat"}
+        work(format="openai-chat")
+
+
 def test_langchain_messages():
     core = pytest.importorskip("langchain_core.messages")
     lost = {"id": "a", "name": "read", "args": {}}

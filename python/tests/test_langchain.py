@@ -137,6 +137,28 @@ def test_messages_that_return_to_the_state_return_to_the_view():
     assert middleware.store.verify()["sound"]
 
 
+def test_messages_return_to_the_view_in_a_new_process(tmp_path):
+    messages = [HumanMessage(str(at), id=str(at)) for at in range(6)]
+
+    def shown(given, hide=()):
+        with Store.open(f"sqlite:{tmp_path}/recto.db") as store:
+            middleware = RectoMiddleware(store, budget=100_000)
+            if hide:
+                middleware.conversation("t").hide(hide)
+            view, _ = middleware.view("t", given)
+            assert store.verify()["sound"]
+            return [message.text for message in view]
+
+    assert shown(messages) == list("012345")
+    older = [*messages[:2], HumanMessage("x", id="x")]
+    assert shown(older) == list("01x")
+    assert shown(messages) == list("012345")
+    # What was hidden by hand stays hidden.
+    assert shown(messages, hide=[4]) == list("01235")
+    assert shown(older) == list("01x")
+    assert shown(messages) == list("01235")
+
+
 def test_a_new_process_continues_the_conversation(tmp_path):
     address = f"sqlite:{tmp_path}/recto.db"
     saver = InMemorySaver()

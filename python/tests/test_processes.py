@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import threading
 
@@ -50,6 +51,17 @@ def test_a_blocking_call_releases_the_interpreter():
     started.set()
     thread.join()
     assert len(steps) >= 5
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has a GIL"
+)
+def test_the_module_runs_without_the_gil():
+    program = "import sys, recto; recto.Store.open('memory:'); print(sys._is_gil_enabled())"
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}
+    run = [sys.executable, "-c", program]
+    done = subprocess.run(run, capture_output=True, text=True, env=variables, check=False)
+    assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 def test_closing_while_requests_run():

@@ -1,14 +1,22 @@
 """The types of responses, compared with the JSON Schema of the requests."""
 
 import json
+import os
+import subprocess
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import recto
 from recto import types as t
-from recto._recto import schema
 
-SCHEMA = json.loads(schema())
+FOLDER = Path(__file__).parent
+# The command prints the schema. RECTO_PROGRAM is its path; by default cargo builds it.
+PROGRAM = os.environ.get("RECTO_PROGRAM")
+CARGO = ["cargo", "run", "--quiet", "--package", "recto-cli", "--"]
+COMMAND = [*([PROGRAM] if PROGRAM else CARGO), "exec", "--schema"]
+SCHEMA = json.loads(subprocess.run(COMMAND, cwd=FOLDER, stdout=subprocess.PIPE, check=True).stdout)
 RESPONSES = {
     "op": t.Outcome,
     "setTools": t.Outcome,
@@ -81,6 +89,12 @@ def test_a_response_has_the_fields_of_its_type(name):
 def test_an_item_of_a_response_has_the_fields_of_its_type(name, field):
     listed = resolved(properties(response(name))[0][field])
     check(listed["items"], ITEMS[name, field])
+
+
+def test_literal_types_have_all_names_of_the_schema():
+    kinds = {"Provider": t.Provider, "Role": t.Role, "CounterName": t.CounterName}
+    for name, kind in kinds.items():
+        assert set(get_args(kind)) == set(SCHEMA["$defs"][name]["enum"]), name
 
 
 def test_everything_public_is_exported():
