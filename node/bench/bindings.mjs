@@ -5,18 +5,15 @@
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+import "./build.mjs";
+import { here as root } from "../build-step.mjs";
+
 const MESSAGES = 10_000;
 /** Minimum speed-up of an edit over the algorithm of the seeds. */
 const MIN_RATIO = 100;
 const EDITS = ["INSERT", "REPLACE", "TRUNCATE", "FILTER", "ROLLBACK"];
-
-const inherited = { cwd: root, stdio: ["ignore", "inherit", "inherit"] };
-if (!existsSync(join(root, "node_modules"))) execFileSync("npm", ["ci", "--no-audit", "--no-fund"], inherited);
-if (!process.argv.includes("--built")) execFileSync(process.execPath, ["build.mjs"], inherited);
 
 const measured = (file, ...options) =>
   JSON.parse(execFileSync(process.execPath, [...options, join(root, "bench", file), String(MESSAGES), "--json"], { cwd: root }));

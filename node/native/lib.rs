@@ -12,8 +12,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use napi::Env;
 use napi::bindgen_prelude::{Error, PromiseRaw, Result, block_on};
 use napi_derive::napi;
-use recto::{Address, Limits, Options, Recto, Tenant};
-use recto_service::Service;
+use recto::engine::WithoutLists;
+use recto::{Address, Limits, LogIndex, Options, Outcome, Recto, Tenant};
+use recto_service::{Response, Service};
+use serde::Serialize;
 
 /// The response of a store that was closed.
 const CLOSED: &str =
@@ -72,6 +74,22 @@ impl NativeStore {
         }
     }
 
+    /// `requestSync` for a change whose lists of indices are read when they are used.
+    #[napi]
+    pub fn change_sync(&self, text: String) -> NativeChange {
+        let Some(service) = self.service() else {
+            return NativeChange { response: CLOSED.to_owned(), outcome: None };
+        };
+        match block_on(service.try_request(&text)) {
+            Ok(Response::Apply(applied)) if !applied.dry_run && applied.state.is_none() => {
+                let response = to_json(&WithoutLists(&applied.outcome));
+                NativeChange { response, outcome: Some(applied.outcome) }
+            }
+            Ok(response) => NativeChange { response: response.to_json(), outcome: None },
+            Err(error) => NativeChange { response: error.to_json().to_string(), outcome: None },
+        }
+    }
+
     /// Closes the store. Requests that run are completed. Closing it again has no effect.
     #[napi]
     pub fn close(&self) {
@@ -81,7 +99,7 @@ impl NativeStore {
     /// Whether the store was closed.
     #[napi(getter)]
     pub fn closed(&self) -> bool {
-        self.service().is_none()
+        self.service.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 }
 
@@ -89,6 +107,58 @@ impl NativeStore {
     fn service(&self) -> Option<Arc<Service>> {
         self.service.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// The response to a change. The lists of indices are not part of the text, because they may have an index for
+/// every message: reading them takes longer than most changes.
+#[napi]
+pub struct NativeChange {
+    response: String,
+    /// Nothing if the response is complete, such as an error.
+    outcome: Option<Outcome>,
+}
+
+#[napi]
+impl NativeChange {
+    /// The response as JSON.
+    #[napi(getter)]
+    pub fn response(&self) -> &str {
+        &self.response
+    }
+
+    /// Whether the response has the lists.
+    #[napi(getter)]
+    pub fn is_complete(&self) -> bool {
+        self.outcome.is_none()
+    }
+
+    /// The list `hidden` as JSON.
+    #[napi]
+    pub fn hidden(&self) -> String {
+        self.list(Outcome::hidden)
+    }
+
+    /// The list `shown` as JSON.
+    #[napi]
+    pub fn shown(&self) -> String {
+        self.list(Outcome::shown)
+    }
+
+    /// The list `added` as JSON.
+    #[napi]
+    pub fn added(&self) -> String {
+        self.list(Outcome::added)
+    }
+}
+
+impl NativeChange {
+    fn list(&self, read: impl Fn(&Outcome) -> Vec<LogIndex>) -> String {
+        to_json(&self.outcome.as_ref().map(read).unwrap_or_default())
+    }
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data can be written")
 }
 
 async fn open(address: String, options: NativeOptions) -> Result<NativeStore> {

@@ -3,7 +3,10 @@ import { decode, encode } from "./json.js";
 import type { CounterName, Provider, Role } from "./types.js";
 
 export interface ListOptions {
-  /** The format of the messages, such as `openai-chat` or `vercel-model`. Default: `recto`. */
+  /**
+   * The format of the messages, such as `openai-chat` or `vercel-model`. Default: `recto`; a message of another
+   * format is then an `InvalidRequest` that names its format.
+   */
   format?: string;
   /** The token counter. Default: `o200k_base`. */
   counter?: CounterName;

@@ -11,8 +11,18 @@ export interface NativeOptions {
 export interface NativeStore {
   request(text: string): Promise<string>;
   requestSync(text: string): string;
+  changeSync(text: string): NativeChange;
   close(): void;
   readonly closed: boolean;
+}
+
+/** The response to a change: JSON text. Its lists of indices are apart, unless it is complete. */
+export interface NativeChange {
+  readonly response: string;
+  readonly isComplete: boolean;
+  hidden(): string;
+  shown(): string;
+  added(): string;
 }
 
 interface Native {

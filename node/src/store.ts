@@ -21,6 +21,12 @@ export interface OpenOptions {
 }
 
 /**
+ * `requestSync` for a change. The lists of indices are read from the outcome when they are first used, because they
+ * may have an index for every message. The package does not export it.
+ */
+export let changeSync: (store: Store, request: Request) => t.Outcome;
+
+/**
  * An open store. Any number of requests may run at the same time.
  *
  * ```js
@@ -33,6 +39,24 @@ export class Store {
   readonly #native: NativeStore;
   // Private, so that a password is not printed with the object.
   readonly #address: string;
+
+  static {
+    changeSync = (store, request) => {
+      const change = store.#native.changeSync(encode(request));
+      const outcome = decode(change.response);
+      if (change.isComplete) return outcome;
+      for (const name of ["hidden", "shown", "added"] as const) {
+        let list: number[] | undefined;
+        Object.defineProperty(outcome, name, {
+          get: () => (list ??= JSON.parse(change[name]())),
+          set: (given) => (list = given),
+          enumerable: true,
+          configurable: true,
+        });
+      }
+      return outcome;
+    };
+  }
 
   private constructor(opened: NativeStore, address: string) {
     this.#native = opened;

@@ -35,6 +35,39 @@ for (const page of ["README.md", "../README.md", "../docs/node.md", "../docs/typ
   }
 }
 
+const SCRIPTED = `
+import { FakeListChatModel } from "@langchain/core/utils/testing";
+class Scripted extends FakeListChatModel {
+  bindTools() { return this; }
+}
+const model = new Scripted({ responses: ["The gateway times out."] });
+const tools = [];
+const messages = [{ role: "user", content: "Why does checkout fail?" }];
+`;
+/** For each page of a framework: what its first example takes for granted, and what holds after it. */
+const PAGES = {
+  "node-langgraph.md": [SCRIPTED, "if ((await conversation.messages()).length !== 2) throw conversation;"],
+  "node-langchain.md": [SCRIPTED, 'if (!(await context.conversation("t1").messages()).length) throw context;'],
+  "node-openai-agents.md": [
+    `import { Agent, setTracingDisabled } from "@openai/agents-core";
+    import { assistantMessage, ScriptedModel } from "@openai/agents-core/testing";
+    setTracingDisabled(true);
+    const agent = new Agent({ name: "a", model: new ScriptedModel([[assistantMessage("1")]]) });`,
+    "if (!(await branch.getItems()).length) throw branch;",
+  ],
+};
+for (const [page, [before, after]] of Object.entries(PAGES)) {
+  test(`the first example of ${page} runs`, () => {
+    const place = folder();
+    const text = readFileSync(join(root, "../docs", page), "utf8");
+    // The example has no types, so it is JavaScript too. The tests install the core of the SDK only.
+    const example = /^```ts\n(.*?)^```$/ms.exec(text)[1].replace('"@openai/agents"', '"@openai/agents-core"');
+    writeFileSync(join(place, "example.mjs"), `${before}\n${example}\n${after}`);
+    execFileSync(process.execPath, ["example.mjs"], { cwd: place, stdio: ["ignore", "pipe", "pipe"] });
+    rmSync(place, { recursive: true });
+  });
+}
+
 const examples = join(root, "../examples/node");
 const pages = readdirSync(join(root, "../docs")).map((page) => readFileSync(join(root, "../docs", page), "utf8"));
 for (const file of readdirSync(examples)) {

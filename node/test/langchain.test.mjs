@@ -146,6 +146,17 @@ test("another process continues the conversation of a thread", async () => {
   }
 });
 
+test("messages that left the state and return are shown again, also in another process", async () => {
+  const store = await Store.open("memory:");
+  const given = Array.from({ length: 5 }, (_, at) => new HumanMessage({ id: String(at), content: String(at) }));
+  const older = [given[0], new HumanMessage({ id: "x", content: "x" })]; // a run from an older checkpoint
+  for (const messages of [given, older, given, older, given]) {
+    const context = await rectoMiddleware(store, { maxTokens: 1000, counter: "approx" });
+    const shaped = await context.shape("t", messages);
+    assert.deepEqual(shaped.map(({ content }) => content), messages.map(({ content }) => content));
+  }
+});
+
 test("calls of one thread at the same time record each message once", async () => {
   const { context } = await agentWith([]);
   const given = Array.from({ length: 10 }, (_, at) => new HumanMessage({ id: String(at), content: `message ${at}` }));

@@ -69,6 +69,20 @@ for (const { name, lists, errors } of PLACES) {
     assert.equal(refused(() => lists.fit([{ role: "user", content: () => 1 }], 9)).field, "fit[0].content");
   });
 
+  test(`${name}: messages of another format are refused with the format to give`, () => {
+    for (const [field, run] of [
+      ["fit", (list, options) => lists.fit(list, 10_000, options)],
+      ["repair", (list, options) => lists.repair(list, "openai-chat", options)],
+      ["countTokens", (list, options) => lists.countTokens(list, options)],
+    ]) {
+      for (const message of [{ ...call, content: "Let me look." }, call, result]) {
+        const error = thrown(() => run([question, message]), errors.InvalidRequest);
+        assert.deepEqual([error.field, error.details], [`${field}[1]`, chat]);
+        run([question, message], chat);
+      }
+    }
+  });
+
   test(`${name}: texts of any size and script come through`, () => {
     for (const text of ["\u0000\ud83d\ude00\u2028", "ß".repeat(3_000_000)]) {
       const list = [{ role: "user", content: text }, { role: "user", content: "Ω" }];

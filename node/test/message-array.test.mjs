@@ -80,6 +80,38 @@ test("the message array: operations, batches, snapshots, statistics", () => {
   assert.deepEqual(Object.keys(JSON.parse(JSON.stringify(back))).includes("state"), true);
 });
 
+test("the lists of a result are those of its operation, however late they are read", () => {
+  const store = Store.openSync("memory:");
+  const manager = new MessageArrayManagerImpl([0, 1, 2, 3].map((n) => user(`m${n}`)), { store, name: "lists" });
+  const appended = manager.execute({ operation: "APPEND", messages: [user("m4")] });
+  const truncated = manager.execute({ operation: "TRUNCATE", keepLast: 2 });
+  const back = manager.rollback(0);
+  const nothing = manager.execute({ operation: "TRUNCATE", keepLast: 9 });
+  store.conversation("lists").requestSync({ remove: true });
+  const lists = ({ hidden, shown, added }) => ({ hidden, shown, added });
+  assert.deepEqual(lists(appended), { hidden: [], shown: [], added: [4] });
+  assert.deepEqual(lists(truncated), { hidden: [0, 1, 2], shown: [], added: [] });
+  assert.deepEqual(lists(back), { hidden: [], shown: [0, 1, 2], added: [] });
+  assert.deepEqual(lists(nothing), { hidden: [], shown: [], added: [] });
+  assert.equal(truncated.hidden, truncated.hidden);
+  truncated.hidden = [7];
+  assert.deepEqual(truncated.hidden, [7]);
+});
+
+test("a result has the fields of the response, and the same values", () => {
+  const messages = [0, 1, 2].map((n) => user(`m${n}`));
+  const store = Store.openSync("memory:");
+  const manager = new MessageArrayManagerImpl(messages, { store, name: "a" });
+  store.requestSync({ create: "b", messages });
+  for (const op of [{ operation: "TRUNCATE", keepLast: 1 }, { operation: "INSERT", position: 0, messages }]) {
+    const { state, ...result } = manager.execute(op);
+    assert.deepEqual(result, store.conversation("b").requestSync({ op }));
+    assert.deepEqual(state.messages, manager.getCurrentMessages());
+  }
+  store.close();
+  assert.throws(() => manager.execute({ operation: "CLEAR" }), (error) => error.code === "storage");
+});
+
 test("content parts of seed 004 come back as they were given", () => {
   const messages = [
     { role: "assistant", content: [{ type: "tool_use", tool_use: { id: "t", name: "g", input: { a: 1 } } }] },
@@ -231,6 +263,23 @@ test("seed 002: the complete workflow and a list of operations", async () => {
   // All operations are applied, or none.
   await assert.rejects(handler.handleBatchOperations(conversation, [operations[0], { operation: "delete", indices: [99] }]));
   assert.equal(conversation.getMarkMap().currentBatch, 0);
+});
+
+test("batches where the seeds contradict each other", async () => {
+  const handler = new ContextProcessorNodeHandler();
+  const conversation = new ConversationManager({ availableTools: [{ name: "search", description: "Searches." }] });
+  assert.equal(conversation.getMarkMap().currentBatch, 0);
+  for (const text of ["m1", "m2", "m3", "m4"]) conversation.addMessage(user(text));
+  assert.equal(conversation.getMarkMap().currentBatch, 0);
+  conversation.execute({ operation: "DELETE", indices: [2, 3] });
+  await handler.handleContextOperation(conversation, "batch_start", [2]);
+  assert.deepEqual(conversation.getMarkMap().batchBoundaries, [0, 0, 4]);
+  conversation.addMessage(user("temporary"));
+  await handler.handleContextOperation(conversation, "batch_end", [0]);
+  assert.deepEqual(texts(conversation.getMessages()).slice(1), ["m1", "m2", "m3", "m4"]);
+  assert.equal(conversation.getAllMessages().at(-1).content, "temporary");
+  await handler.handleContextOperation(conversation, "batch_start", [6]);
+  assert.deepEqual(conversation.getMessages(), []);
 });
 
 test("seed 002: cleanup keeps indices", () => {

@@ -28,7 +28,7 @@ export interface ContextReport {
   threadId: string;
   /** The version of the conversation that the model reads. */
   version: number;
-  /** Messages and tokens of the request, without repairs and the system prompt. */
+  /** Messages and tokens of the request, without what repairs add and without the system prompt. */
   messages: number;
   tokens: number;
   /** Messages that this call hid, because the view was over budget. */
@@ -42,6 +42,9 @@ export interface ContextReport {
 const MAX_ATTEMPTS = 100;
 /** Number of threads whose log indices stay in memory. */
 const MAX_THREADS = 1024;
+
+/** The mark of messages that were hidden because they left the state. One that returns is a new message. */
+const REMOVED = "removed from the state";
 
 /** The request of a model call, as far as this package reads it. */
 interface ModelRequest {
@@ -156,7 +159,7 @@ export class RectoContext {
     const ids = new Map([...thread.entries].map(([id, { index }]) => [index, id] as const));
     // An entry that is not in the state of the agent, such as a summary, becomes a new message.
     const view = await Promise.all(
-      originalIndices.map(async (index) => given.get(ids.get(index) ?? "") ?? this.#made(thread, index)),
+      originalIndices.map(async (index) => given.get(ids.get(index) ?? "") ?? this.#messageOfEntry(thread, index)),
     );
     const { provider = "openai-chat", counter, maxTokens, onReport } = this.#options;
     const list = view.map((message) => message.toDict());
@@ -173,7 +176,7 @@ export class RectoContext {
   async #record(thread: Thread, given: Map<string, BaseMessage>): Promise<{ hidden: number; tokens: number }> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.#see(thread);
+        await this.#loadOthersChanges(thread);
         await this.#add(thread, given);
         return await this.#cut(thread);
       } catch (error) {
@@ -196,7 +199,9 @@ export class RectoContext {
     const visible = new Set((await this.#view(thread)).originalIndices);
     const operations: Operation[] = [];
     const indices = gone.map(([, { index }]) => index).filter((index) => visible.has(index));
-    if (indices.length > 0) operations.push({ operation: "DELETE", indices, description: "removed from the state" });
+    if (indices.length > 0) {
+      operations.push({ operation: "DELETE", indices, description: REMOVED }, { operation: "MARK", indices, mark: REMOVED });
+    }
     const shown = replaced.filter(([id]) => visible.has(thread.entries.get(id)!.index));
     for (const [id, data] of shown) {
       operations.push({ operation: "replace", indices: [thread.entries.get(id)!.index], data } as unknown as Operation);
@@ -232,7 +237,7 @@ export class RectoContext {
   }
 
   /** Loads changes by other writers. Pauses the thread if such a change undid a cut. */
-  async #see(thread: Thread): Promise<void> {
+  async #loadOthersChanges(thread: Thread): Promise<void> {
     const [newest] = await thread.conversation.versions({ limit: 1 });
     if (newest === undefined || newest.version === thread.version) return;
     const isByHand = ["UNDO", "ROLLBACK", "RESTORE"].includes(newest.operation);
@@ -246,7 +251,7 @@ export class RectoContext {
     return { version: thread.version, originalIndices };
   }
 
-  async #made(thread: Thread, index: number): Promise<BaseMessage> {
+  async #messageOfEntry(thread: Thread, index: number): Promise<BaseMessage> {
     const [entry] = await thread.conversation.entries([index]);
     const { role, content, id } = entry!.message;
     const type = role === "assistant" ? "ai" : role === "system" ? "system" : "human";
@@ -279,10 +284,11 @@ export class RectoContext {
   }
 }
 
-/** Reads the newest log entry of each message id. */
+/** Reads the newest log entry of each message id, without those of messages that left the state. */
 async function load(thread: Thread): Promise<void> {
   const entries: Entry[] = await thread.conversation.query({ scope: "all" });
-  for (const { index, message } of entries) {
+  for (const { index, message, marks } of entries) {
+    if (marks?.includes(REMOVED)) continue;
     if (message.id !== undefined && index > (thread.entries.get(message.id)?.index ?? -1)) {
       thread.entries.set(message.id, { index, message });
     }

@@ -28,10 +28,10 @@ interface Item {
    * The message object and the values of its fields when it was written, because an application may assign to it
    * afterwards. Missing in a loaded view.
    */
-  seal?: Seal;
+  fields?: Fields;
 }
 
-interface Seal {
+interface Fields {
   message: LangChainMessage;
   content: unknown;
   length: number;
@@ -108,26 +108,26 @@ export class MessageLog {
 
   /** The messages as items: those of the view where nothing differs, and new ones with the index -1. */
   async #compare(view: View, messages: readonly LangChainMessage[]): Promise<Item[] | undefined> {
-    const known = new Map(view.items.map((item) => [item.seal?.message, item] as const));
+    const known = new Map(view.items.map((item) => [item.fields?.message, item] as const));
     const items: Item[] = [];
     let byJson: Map<string, Item[]> | undefined;
     const used = new Set<Item>();
     for (const message of messages) {
       const same = known.get(message);
-      if (same?.seal && !used.has(same) && isSealed(same.seal)) {
+      if (same?.fields && !used.has(same) && isUnchanged(same.fields)) {
         used.add(same);
         items.push(same);
         continue;
       }
-      // The seal is made before the message is written, so that the next comparison detects an assignment in between.
-      const seal = sealOf(message);
+      // The fields are copied before the message is written, so that the next comparison detects an assignment in between.
+      const fields = fieldsOf(message);
       const [type, bytes] = await this.#serde.dumpsTyped(message);
       if (type !== "json") return undefined;
       const json = new TextDecoder().decode(bytes);
       byJson ??= grouped(view.items);
       const equal = byJson.get(json)?.find((item) => !used.has(item));
       if (equal) used.add(equal);
-      items.push({ index: equal?.index ?? -1, json, seal });
+      items.push({ index: equal?.index ?? -1, json, fields });
     }
     return items;
   }
@@ -187,9 +187,9 @@ function changes(view: readonly Item[], items: readonly Item[]): { operations: O
 }
 
 /** The message to store. Its text is stored only once: the dump has no copy of it. */
-function messageOf({ json, seal }: Item): Message {
+function messageOf({ json, fields }: Item): Message {
   const dump = JSON.parse(json);
-  const message = toRecto(seal!.message);
+  const message = toRecto(fields!.message);
   const [first] = Object.keys(dump.kwargs ?? {});
   if (first === "content" && textOf(message) === dump.kwargs.content) delete dump.kwargs.content;
   return { ...message, metadata: { [KEY]: dump } } as Message;
@@ -221,14 +221,14 @@ function textOf({ content }: Message): string {
   return first?.["type"] === "text" ? first["text"] : "";
 }
 
-function sealOf(message: LangChainMessage): Seal {
+function fieldsOf(message: LangChainMessage): Fields {
   const { content, id } = message;
   const calls = (message as { tool_calls?: unknown }).tool_calls;
   return { message, content, length: Array.isArray(content) ? content.length : -1, id, calls };
 }
 
 /** Whether the fields of a message are unchanged since it was stored. */
-function isSealed({ message, content, length, id, calls }: Seal): boolean {
-  const now = sealOf(message);
+function isUnchanged({ message, content, length, id, calls }: Fields): boolean {
+  const now = fieldsOf(message);
   return now.content === content && now.length === length && now.id === id && now.calls === calls;
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 
 import { ConversationExists } from "../errors.js";
-import { Store } from "../store.js";
-import type { CounterName, Settings } from "../types.js";
+import { changeSync, Store } from "../store.js";
+import type { CounterName, Outcome, Settings } from "../types.js";
 import { seedError } from "./errors.js";
 import type { AnyOperation, Message, MessageOperationResult } from "./types.js";
 
@@ -42,10 +42,18 @@ export class StoredConversation {
   }
 
   execute(operations: AnyOperation | readonly AnyOperation[]): MessageOperationResult {
-    const outcome = this.request(Array.isArray(operations) ? { ops: operations } : { op: operations });
+    const outcome = this.#change(Array.isArray(operations) ? { ops: operations } : { op: operations });
     let state: MessageOperationResult["state"] | undefined;
     const read = () => (state ??= this.request({ state: true, at: outcome.version }));
-    return Object.defineProperty(outcome, "state", { get: read, enumerable: true });
+    return Object.defineProperty(outcome, "state", { get: read, enumerable: true }) as Outcome & MessageOperationResult;
+  }
+
+  #change(request: Record<string, unknown>): Outcome {
+    try {
+      return changeSync(this.store, { conversation: this.name, ...request });
+    } catch (error) {
+      throw seedError(error);
+    }
   }
 
   messages<M extends Message = Message>(query: Record<string, unknown>): M[] {

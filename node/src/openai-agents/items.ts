@@ -10,7 +10,7 @@ const BYTES = "__recto_base64";
 type Fields = Record<string, any>;
 type Part = Record<string, unknown>;
 
-/** The item as a message. The item itself is kept beside it, because the SDK compares items. */
+/** The item as a message. `metadata` keeps the item itself, because the SDK compares items. */
 export function toRecto(item: AgentInputItem): Message {
   const { role, content } = converted(item as Fields);
   return { role, content, metadata: { [KEY]: withoutBytes(item) } } as unknown as Message;
@@ -50,7 +50,7 @@ function parts(content: unknown): Part[] {
   const converted = (Array.isArray(content) ? content : []).map((part: Fields): Part => {
     const kind = String(part["type"]);
     if (typeof part["text"] === "string") return { type: "text", text: part["text"] };
-    // The item beside the message has the data.
+    // The item in `metadata` has the data.
     for (const media of ["image", "audio", "file"]) if (kind.includes(media)) return { type: media };
     return { type: "openai_part", kind };
   });
@@ -79,7 +79,7 @@ function withBytes(value: unknown): unknown {
   return mapped(value, withBytes);
 }
 
-/** A list or a plain object with changed values. Other values are checked when they are written as JSON. */
+/** A list or a plain object with changed values. `checks.ts` checks other values when they are written as JSON. */
 function mapped(value: unknown, change: (value: unknown) => unknown): unknown {
   if (Array.isArray(value)) return value.map(change);
   if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;

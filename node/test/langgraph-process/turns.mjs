@@ -42,6 +42,13 @@ for (let turn = 0; turn < Number(turns); turn++) {
   const { messages = [] } = (await app.getState(config)).values;
   // Every fourth turn also removes a message, which is a change in the middle.
   const removed = turn % 4 === 3 && messages.length > 2 ? [new RemoveMessage({ id: messages[1].id })] : [];
-  await app.invoke({ messages: [...removed, new HumanMessage(`${name}: question ${turn}`)] }, config);
+  const question = new HumanMessage(`${name}: question ${turn}`);
+  try {
+    await app.invoke({ messages: [...removed, question] }, config);
+  } catch (error) {
+    // Another process may have removed the message since the state was read. LangGraph then refuses the input.
+    if (removed.length === 0 || !error.message.includes("doesn't exist")) throw error;
+    await app.invoke({ messages: [question] }, config);
+  }
 }
 store.close();
