@@ -168,7 +168,7 @@ fn only_a_flat_call_with_anthropics_id_keeps_its_bytes_until_a_converted_result_
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 15000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn nested_parts_are_rendered_linted_and_exported_like_flat_ones(
