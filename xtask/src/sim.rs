@@ -1,8 +1,10 @@
 //! `cargo xtask sim`: random runs of a given duration. Requests to the engine and to every store are compared
 //! with the plain model; stores are used while their process, disk or server fails; rendered requests are
-//! checked with the rules of the providers and with the types that the providers publish.
+//! checked with the rules of the providers and with the types that the providers publish; property tests run
+//! with other seeds than in `cargo xtask test`.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -12,10 +14,10 @@ use crate::compare::venv::Venv;
 use crate::requirement;
 use crate::seed;
 use crate::step::{Console, Step};
+use crate::test;
 use crate::test_results::TestResults;
 use crate::workspace::Workspace;
 
-/// Ignored tests that read `RECTO_SIM_SEED` and `RECTO_SIM_SECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// The engine compared with the model.
@@ -26,7 +28,13 @@ enum Part {
     Faults,
     /// Random views, rendered for every provider and checked with its rules.
     Format,
+    /// All tests of the packages that have property tests, with one seed after the other.
+    Properties,
 }
+
+/// The packages with property tests.
+const PROPERTY_TESTS: [&str; 6] =
+    ["sum-tree", "recto-json", "recto-bpe", "recto-core", "recto-store", "recto-format"];
 
 impl Part {
     fn name(self) -> &'static str {
@@ -35,10 +43,12 @@ impl Part {
             Part::Stores => "sim stores",
             Part::Faults => "sim faults",
             Part::Format => "sim format",
+            Part::Properties => "sim properties",
         }
     }
 
-    /// Packages, their features, and the names of their tests. They share the time of the part.
+    /// Packages, their features, and the names of their ignored tests, which read `RECTO_SIM_SEED` and
+    /// `RECTO_SIM_SECONDS`. They share the time of the part.
     fn tests(self) -> &'static [[&'static str; 3]] {
         match self {
             Part::Engine => &[["recto-core", "", "model::simulation"]],
@@ -49,6 +59,7 @@ impl Part {
                 ["recto", "postgres", "faults::simulation"],
             ],
             Part::Format => &[["recto-format", "", "render::simulation"]],
+            Part::Properties => &[],
         }
     }
 }
@@ -106,10 +117,36 @@ pub(crate) fn run(
             results.push(vendor_types(&requests, workspace, console)?);
         }
     }
+    if parts.contains(&Part::Properties) {
+        results.extend(properties(seed, Duration::from_secs(seconds), workspace, console)?);
+    }
     if console.is_json() {
         console.results_json(&json!({ "seed": seed, "steps": results }));
     }
     Ok(())
+}
+
+/// Runs the property tests with one seed after the other until the time is over, at least once.
+fn properties(
+    first_seed: u64,
+    duration: Duration,
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<Vec<Value>> {
+    let start = Instant::now();
+    let mut rounds = Vec::new();
+    for seed in first_seed.. {
+        let mut command = workspace.cargo(["test", "--release", "--lib", "--tests"]);
+        command.args(PROPERTY_TESTS.iter().flat_map(|package| ["-p", package]));
+        test::set_seed(&mut command, seed);
+        let advice = format!("repeat it: cargo xtask sim properties --seed {seed} --seconds 1");
+        let finished = console.run(Step::new(Part::Properties.name(), command, advice));
+        rounds.push(finished.required()?.to_json());
+        if start.elapsed() >= duration {
+            break;
+        }
+    }
+    Ok(rounds)
 }
 
 /// Checks the requests of the simulation with the request types in the vendors' Python packages.

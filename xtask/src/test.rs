@@ -22,6 +22,11 @@ pub(crate) struct Options {
     /// Stop at the first step that fails.
     #[arg(long)]
     fail_fast: bool,
+
+    /// Seed of the random tests. A commit has the same result every time; `cargo xtask sim properties`
+    /// tries other seeds.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -51,8 +56,8 @@ pub(crate) fn run(
     let mut finished = Vec::new();
     if ready.is_ok() {
         let steps = match options.suite {
-            None => steps(workspace),
-            Some(Suite::Frameworks) => frameworks(workspace),
+            None => steps(workspace, options.seed),
+            Some(Suite::Frameworks) => frameworks(workspace, options.seed),
         };
         for step in steps {
             finished.push(console.run(step));
@@ -69,14 +74,14 @@ pub(crate) fn run(
 }
 
 /// All steps, the quickest to fail first.
-fn steps(workspace: &Workspace) -> Vec<Step> {
+fn steps(workspace: &Workspace, seed: u64) -> Vec<Step> {
     let mut steps = vec![formatting(workspace), dependencies(workspace)];
     steps.extend(lints(workspace));
     steps.extend(oldest_compiler(workspace));
     steps.push(docs(workspace));
-    steps.extend(tests(workspace));
-    steps.push(python(workspace));
-    steps.push(node(workspace));
+    steps.extend(tests(workspace, seed));
+    steps.push(python(workspace, seed));
+    steps.push(node(workspace, seed));
     steps
 }
 
@@ -153,10 +158,16 @@ fn docs(workspace: &Workspace) -> Step {
     Step::new("docs", command, "repair the links and examples that rustdoc names")
 }
 
-fn tests(workspace: &Workspace) -> Vec<Step> {
+/// Sets the seed of the random tests: property tests, and cases of the plain model for Python and Node.
+pub(crate) fn set_seed(command: &mut Command, seed: u64) {
+    command.env("PROPTEST_RNG_SEED", seed.to_string()).env("RECTO_SEED", seed.to_string());
+}
+
+fn tests(workspace: &Workspace, seed: u64) -> Vec<Step> {
     let test = |name, args: &[&str]| {
         let mut command: Command = workspace.cargo(["test", "--no-fail-fast"]);
         command.args(args);
+        set_seed(&mut command, seed);
         Step::new(name, command, "run the failing test alone: cargo test -p CRATE NAME")
     };
     // `--tests` leaves out the doctests, which tiny nodes do not change. The wrapper changes only the
@@ -168,9 +179,10 @@ fn tests(workspace: &Workspace) -> Vec<Step> {
 }
 
 /// The Python package: its build, types and tests, in a virtual environment in the target directory.
-fn python(workspace: &Workspace) -> Step {
+fn python(workspace: &Workspace, seed: u64) -> Step {
     let mut command = workspace.command("python3");
     command.arg("python/check.py").arg(workspace.target());
+    set_seed(&mut command, seed);
     Step::new(
         "python",
         command,
@@ -180,17 +192,19 @@ fn python(workspace: &Workspace) -> Step {
 
 /// The Node package: its native library, its TypeScript files and its tests. It follows the tests of the
 /// workspace, which have compiled the dependencies of the library.
-fn node(workspace: &Workspace) -> Step {
+fn node(workspace: &Workspace, seed: u64) -> Step {
     let mut command = workspace.command("node");
     command.arg("node/check.mjs");
+    set_seed(&mut command, seed);
     Step::new("node", command, "run the failing test alone: cd node && node --test test/FILE")
 }
 
 /// The slow suites of the packages. They download the frameworks.
-fn frameworks(workspace: &Workspace) -> Vec<Step> {
+fn frameworks(workspace: &Workspace, seed: u64) -> Vec<Step> {
     let step = |name, program, script| {
         let mut command = workspace.command(program);
         command.arg(script).arg(workspace.target());
+        set_seed(&mut command, seed);
         Step::new(name, command, "run `cargo xtask test` first; it installs what this step uses")
     };
     vec![
