@@ -233,7 +233,7 @@ async fn verify(recto: &Recto) {
 /// words.
 fn search(bench: &Bench, table: &mut Table) {
     table.part("Long words");
-    let sizes = if bench.is_test { [1_000, 2_000] } else { [1_000_000, 2_000_000] };
+    let sizes = if bench.is_test { [1_000, 2_000] } else { [4_000_000, 8_000_000] };
     let figures = sizes.map(|size| {
         note(&format!("a text of {size} bytes, 20 words of {} bytes", size / 40));
         let least = bench.runtime.block_on(async {
