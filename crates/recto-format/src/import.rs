@@ -23,7 +23,7 @@ use crate::{Error, Format};
 
 /// Input that can be read from the start several times. Formats that are trees need two passes.
 pub trait Input {
-    /// Opens the input at its first byte.
+    /// Opens the input at its first byte. Readers that are open at the same time do not change each other.
     fn open(&self) -> std::io::Result<Box<dyn Read + '_>>;
 }
 
@@ -53,9 +53,26 @@ impl Input for String {
 
 impl Input for File {
     fn open(&self) -> std::io::Result<Box<dyn Read + '_>> {
-        let mut file: &File = self;
-        file.seek(SeekFrom::Start(0))?;
-        Ok(Box::new(file))
+        let mut reader = FileReader { file: self, offset: 0 };
+        // A stream that cannot be read twice is refused here.
+        reader.file.seek(SeekFrom::Start(0))?;
+        Ok(Box::new(reader))
+    }
+}
+
+/// A reader of a file with an offset of its own, because all readers of one [`File`] share the offset of the
+/// file.
+struct FileReader<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for FileReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.file.seek(SeekFrom::Start(self.offset))?;
+        let read = self.file.read(buffer)?;
+        self.offset += read as u64;
+        Ok(read)
     }
 }
 

@@ -70,6 +70,7 @@ impl FormatCodec for Codex {
 
     fn import(&self, input: &dyn Input, out: &mut StepWriter<'_>) -> Result<(), Error> {
         let limit = out.options.limits.message_bytes;
+        let reads_events = !has_items(input)?;
         let mut values = Values::new(input.open()?, limit);
         let mut rollout = Rollout {
             out,
@@ -80,7 +81,7 @@ impl FormatCodec for Codex {
             view: Vec::new(),
             turns: Vec::new(),
             settled: 0,
-            reads_events: !has_items(input)?,
+            reads_events,
         };
         while values.peek_byte()?.is_some() {
             rollout.value(&mut values)?;

@@ -83,10 +83,11 @@ impl<'a> Originals<'a> {
                 Some(source) => {
                     let len = group_len(&messages[at..]);
                     let pieces = &messages[at..at + len];
-                    let text = codec.original(pieces).filter(|_| {
+                    let text = codec.original(pieces).filter(|text| {
                         // A client can send such metadata too.
                         let is_own = |it| codec.is_read_as(it, source.field, pieces);
-                        source.original.is_none_or(is_own)
+                        let is_converted = source.original.is_some() || source.field.is_some();
+                        !is_converted || is_own(text)
                     });
                     let text = text.filter(|_| !source.field.is_some_and(is_given));
                     let is_field = source.field.is_some();

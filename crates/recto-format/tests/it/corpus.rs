@@ -1,10 +1,11 @@
 //! Every file of `tests/corpus`: its format is recognised, and export restores its bytes.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use recto_core::Message;
-use recto_format::{Container, Format};
+use recto_core::{Approx, Message, Settings};
+use recto_format::{Collected, Container, Format, ImportOptions, Input, Replay, import};
 use serde_json::value::RawValue;
 
 use crate::files::{exported, imported};
@@ -29,6 +30,45 @@ fn the_corpus_has_files_of_every_format() {
     for format in Format::ALL {
         assert!(files.iter().any(|(_, of)| of == format), "no file of {format}");
     }
+}
+
+#[test]
+fn a_file_is_imported_like_its_bytes() {
+    for (path, format) in files() {
+        let steps = |input: &dyn Input| {
+            let mut collected = Collected::default();
+            import(input, Some(format), &ImportOptions::default(), &mut collected).unwrap();
+            collected.steps
+        };
+        let (file, bytes) = (fs::File::open(&path).unwrap(), fs::read(&path).unwrap());
+        assert_eq!(steps(&file), steps(&bytes), "{}", path.display());
+    }
+}
+
+#[test]
+fn readers_of_one_file_do_not_change_each_other() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers_of_one_file.jsonl");
+    // Longer than any buffer.
+    let start =
+        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s"}}"#;
+    let mut lines = vec![start.to_owned()];
+    lines.extend((0..500).map(|at| {
+        let text = "word ".repeat(60);
+        format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{at} {text}"}}]}}}}"#)
+    }));
+    fs::write(&path, lines.join("\n")).unwrap();
+    let file = fs::File::open(&path).unwrap();
+    let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+    import(&file, None, &ImportOptions::default(), &mut replay).unwrap();
+    assert_eq!(replay.conversations[0].branches[0].conversation.messages().count(), 500);
+
+    let (mut one, mut other) = (file.open().unwrap(), file.open().unwrap());
+    let (mut whole, mut byte) = (String::new(), [0]);
+    one.read_exact(&mut byte).unwrap();
+    other.read_to_string(&mut whole).unwrap();
+    let mut rest = String::new();
+    one.read_to_string(&mut rest).unwrap();
+    assert!(whole == lines.join("\n") && rest == whole[1..]);
 }
 
 #[test]

@@ -677,6 +677,29 @@ fn an_original_that_disagrees_with_its_message_is_not_sent() {
 }
 
 #[test]
+fn a_field_without_an_original_does_not_move_a_message() {
+    const ROLES: [&str; 3] = ["user", "assistant", "system"];
+    let fields =
+        ["system", "instructions", "systemInstruction", "model", "tools", "input", "messages", "x"];
+    for target in Target::ALL {
+        for (role, field) in ROLES.iter().flat_map(|role| fields.map(|field| (role, field))) {
+            let source = json!({"format": target.name(), "field": field});
+            let moved = json!({"role": role, "content": "first", "metadata": {"source": source}});
+            let plain = json!({"role": role, "content": "first"});
+            let rest = [text("user", "second"), text("assistant", "third")];
+            let view = |first: Value| [&[message(first)], &rest[..]].concat();
+            let (expected, _) = rendered(&view(plain), target, None);
+            let (body, _) = rendered(&view(moved), target, None);
+            let keys = |body: &Value| body.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+            assert_eq!(keys(&body), keys(&expected), "{target} {field}");
+            for text in ["\"first\"", "\"second\"", "\"third\""] {
+                assert_eq!(body.to_string().matches(text).count(), 1, "{target} {field}: {body}");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_original_that_agrees_with_its_message_is_sent() {
     // Calls without ids get generated ones, which depend on the messages before.
     let chat = r#"{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"},"x":1},{"role":"function","name":"f","content":"1","x":1},{"role":"user","content":[{"type":"text","text":"b"},{"type":"text"}]}]}"#;
