@@ -103,7 +103,8 @@ fn run(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Session
     session
 }
 
-/// A conversation that takes over 0.6 seconds to verify on this machine.
+/// A conversation that takes over 0.8 seconds to verify on this machine. The fastest of three runs
+/// counts, because other tests that run beside one of them make it slower.
 fn long() -> Stage {
     let stage = Stage::new();
     let text = "word ".repeat(200);
@@ -113,9 +114,12 @@ fn long() -> Stage {
     stage.exec(&[json!({ "create": "long", "settings": { "counter": "approx" } })]);
     loop {
         stage.exec(&vec![append.clone(); 400]);
-        let started = Instant::now();
-        stage.plain(&["verify"]);
-        if started.elapsed() > Duration::from_millis(600) {
+        let is_slow = || {
+            let started = Instant::now();
+            stage.plain(&["verify"]);
+            started.elapsed() > Duration::from_millis(800)
+        };
+        if (0..3).all(|_| is_slow()) {
             return stage;
         }
     }

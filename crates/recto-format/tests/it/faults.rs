@@ -677,7 +677,7 @@ fn an_original_that_disagrees_with_its_message_is_not_sent() {
 }
 
 #[test]
-fn a_field_without_an_original_does_not_move_a_message() {
+fn a_message_is_moved_only_to_a_field_that_can_hold_it() {
     const ROLES: [&str; 3] = ["user", "assistant", "system"];
     let fields =
         ["system", "instructions", "systemInstruction", "model", "tools", "input", "messages", "x"];
@@ -691,7 +691,13 @@ fn a_field_without_an_original_does_not_move_a_message() {
             let (expected, _) = rendered(&view(plain), target, None);
             let (body, _) = rendered(&view(moved), target, None);
             let keys = |body: &Value| body.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-            assert_eq!(keys(&body), keys(&expected), "{target} {field}");
+            // An import marks a system message that was in this field alike.
+            match (target, *role, field) {
+                (Target::OpenAiResponses, "system", "instructions") => {
+                    assert_eq!(keys(&body), ["instructions", "input"]);
+                }
+                _ => assert_eq!(keys(&body), keys(&expected), "{target} {role} {field}"),
+            }
             for text in ["\"first\"", "\"second\"", "\"third\""] {
                 assert_eq!(body.to_string().matches(text).count(), 1, "{target} {field}: {body}");
             }
