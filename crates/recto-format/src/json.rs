@@ -337,6 +337,24 @@ pub(crate) fn push_str(text: Str<'_>, out: &mut String) {
     out.push('"');
 }
 
+/// Appends an item to a list whose items start at `start`. If `write` returns false, nothing is appended.
+/// Returns what `write` returned.
+pub(crate) fn push_item(
+    start: usize,
+    out: &mut String,
+    write: impl FnOnce(&mut String) -> bool,
+) -> bool {
+    let before = out.len();
+    if before > start {
+        out.push(',');
+    }
+    let is_written = write(out);
+    if !is_written {
+        out.truncate(before);
+    }
+    is_written
+}
+
 /// Appends the fields of an object that are not in `known`, each preceded by a comma.
 pub(crate) fn push_other_fields(object: &str, known: &[&str], out: &mut String) {
     for (key, value) in fields(object).filter(|(key, _)| !known.iter().any(|name| key.is(name))) {

@@ -62,7 +62,7 @@ pub enum Part<'a> {
         /// True if the part has further fields.
         has_more: bool,
         /// True if one of them is in the table of this module.
-        has_meaning: bool,
+        has_known_fields: bool,
     },
     /// Thinking of the model.
     Thinking {
@@ -88,7 +88,7 @@ pub enum Part<'a> {
         /// True if the part has further fields.
         has_more: bool,
         /// True if one of them is in the table of this module.
-        has_meaning: bool,
+        has_known_fields: bool,
     },
     /// The result of a tool call.
     ToolResult {
@@ -103,7 +103,7 @@ pub enum Part<'a> {
         /// True if the part has further fields.
         has_more: bool,
         /// True if one of them is in the table of this module.
-        has_meaning: bool,
+        has_known_fields: bool,
     },
     /// A part of any other type, such as one that only one provider supports.
     Other {
@@ -167,7 +167,7 @@ impl<'a> MessageParts<'a> {
                                 text,
                                 json,
                                 has_more: false,
-                                has_meaning: false,
+                                has_known_fields: false,
                             }];
                         }
                     }
@@ -223,7 +223,12 @@ impl<'a> Part<'a> {
             None => Vec::new(),
             Some(content) => match Str::of(content) {
                 Some(text) => {
-                    vec![Part::Text { text, json: content, has_more: false, has_meaning: false }]
+                    vec![Part::Text {
+                        text,
+                        json: content,
+                        has_more: false,
+                        has_known_fields: false,
+                    }]
                 }
                 None => Part::list(content),
             },
@@ -252,20 +257,20 @@ impl<'a> Part<'a> {
             tool_use,
             tool_result,
             has_more,
-            has_meaning,
+            has_known_fields,
         } = read.with_nested();
         let has_more = has_more || tool_use.is_some() || tool_result.is_some();
         let kind = kind.unwrap_or(Str::plain(""));
         let other = Part::Other { kind, json };
         match (&*kind.text(), text, tool_use_id, (id, name, input)) {
-            ("text", Some(text), ..) => Part::Text { text, json, has_more, has_meaning },
+            ("text", Some(text), ..) => Part::Text { text, json, has_more, has_known_fields },
             ("thinking", Some(text), ..) => Part::Thinking { text, signature, json },
             ("image" | "audio" | "file", ..) => Part::Media(Media::of(json)),
             ("tool_use", _, _, (Some(id), Some(name), Some(input))) => {
-                Part::ToolUse { id, name, input, json, has_more, has_meaning }
+                Part::ToolUse { id, name, input, json, has_more, has_known_fields }
             }
             ("tool_result", _, Some(id), _) => {
-                Part::ToolResult { id, content, is_error, json, has_more, has_meaning }
+                Part::ToolResult { id, content, is_error, json, has_more, has_known_fields }
             }
             _ => other,
         }
@@ -285,7 +290,7 @@ impl<'a> Part<'a> {
 
     /// Signature by the provider.
     pub fn signature(&self) -> Option<Str<'a>> {
-        if self.has_meaning() { json::get_str(self.json(), "signature") } else { None }
+        if self.has_known_fields() { json::get_str(self.json(), "signature") } else { None }
     }
 
     /// True if the part has fields beside those of its variant.
@@ -299,18 +304,18 @@ impl<'a> Part<'a> {
     }
 
     /// True if the part may have further fields with a meaning in this crate, such as `cache_control`.
-    pub(crate) fn has_meaning(&self) -> bool {
+    pub(crate) fn has_known_fields(&self) -> bool {
         match self {
-            Part::Text { has_meaning, .. }
-            | Part::ToolUse { has_meaning, .. }
-            | Part::ToolResult { has_meaning, .. } => *has_meaning,
+            Part::Text { has_known_fields, .. }
+            | Part::ToolUse { has_known_fields, .. }
+            | Part::ToolResult { has_known_fields, .. } => *has_known_fields,
             Part::Thinking { .. } | Part::Media(_) | Part::Other { .. } => true,
         }
     }
 
     /// True for a tool call whose input is free text (`kind: "custom"`).
     pub fn is_custom_call(&self) -> bool {
-        matches!(self, Part::ToolUse { has_meaning: true, json, .. }
+        matches!(self, Part::ToolUse { has_known_fields: true, json, .. }
             if json::get_str(json, "kind").is_some_and(|kind| kind.text() == "custom"))
     }
 }
@@ -332,7 +337,7 @@ struct PartFields<'a> {
     /// The nested object of a `tool_result` part.
     tool_result: Option<&'a str>,
     has_more: bool,
-    has_meaning: bool,
+    has_known_fields: bool,
 }
 
 impl<'a> PartFields<'a> {
@@ -364,10 +369,10 @@ impl<'a> PartFields<'a> {
             "text" => self.text = Str::of(value),
             "signature" => {
                 self.signature = Str::of(value);
-                (self.has_more, self.has_meaning) = (true, true);
+                (self.has_more, self.has_known_fields) = (true, true);
             }
             "kind" | "item_id" | "item" | "cache_control" | "citations" | "detail" => {
-                (self.has_more, self.has_meaning) = (true, true);
+                (self.has_more, self.has_known_fields) = (true, true);
             }
             "tool_use_id" => self.tool_use_id = Str::of(value),
             "content" => self.content = Some(value).filter(|&value| value != "null"),

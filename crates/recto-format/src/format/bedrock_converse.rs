@@ -374,14 +374,7 @@ fn write_result(content: &str, out: &mut String, warnings: &mut Vec<String>) {
     }
     let start = out.len();
     for part in Part::list(content) {
-        let before = out.len();
-        if before > start {
-            out.push(',');
-        }
-        if matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. })
-            || !write_part(&part, out, warnings)
-        {
-            out.truncate(before);
-        }
+        let is_tool = matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. });
+        json::push_item(start, out, |out| !is_tool && write_part(&part, out, warnings));
     }
 }

@@ -188,13 +188,7 @@ pub(crate) fn write_turns<'a>(
                 warnings.push("a system message is written as a message of the user".into());
             }
             for part in &piece.parts {
-                let before = out.len();
-                if before > start {
-                    out.push(',');
-                }
-                if !write_part(piece, part, out, warnings) {
-                    out.truncate(before);
-                }
+                json::push_item(start, out, |out| write_part(piece, part, out, warnings));
             }
         }
         out.push_str("]}");

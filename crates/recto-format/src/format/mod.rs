@@ -13,7 +13,8 @@
 //!    equal ones the first format of [`Format::ALL`].
 //! 2. Add a variant to [`Format`], and its lines to [`Format::ALL`], [`Format::name`] and
 //!    [`Format::codec`]. If its files may be requests to a provider, add it to `has_requests` in
-//!    `crates/recto/src/import.rs`.
+//!    `crates/recto/src/import.rs`; if it writes the name of the tool with a result, to `with_names` in
+//!    `foreign_list.rs`.
 //! 3. Add files of the format to `tests/corpus/NAME`, and its tests to `tests/it`; `recognise.rs` there
 //!    tests the recognition.
 //! 4. Add it to `docs/formats.md` (a test compares the page with [`Format::ALL`]), to the help of

@@ -20,9 +20,10 @@ use std::borrow::Cow;
 use recto_core::Role;
 
 use super::message_list::{CallNames, Draft, FieldError, MessageCodec, ReadState, UNREADABLE_PART};
+use super::new_parts::NewParts;
 use super::{Format, Head, Likelihood};
 use crate::json::{self, Str};
-use crate::media::{self, MediaBody, MediaKind};
+use crate::media::{MediaBody, MediaKind};
 use crate::parts::MessageParts;
 
 pub(crate) use write::write_url;
@@ -175,22 +176,16 @@ fn read_message(
     if role == own_role.as_str() && read.is_plain() {
         return Ok(Draft::Unchanged);
     }
-    let mut parts = List(String::with_capacity(foreign.len() + 96));
+    let mut parts = NewParts::with_capacity(foreign.len());
     if let Some(reasoning) = read.reasoning {
-        let part = parts.add();
-        part.push_str(r#"{"type":"thinking","text":"#);
-        json::push_str(reasoning, part);
-        part.push('}');
+        parts.thinking(reasoning, "");
     }
     read_content(read.content, &mut parts, state)?;
     if let Some(refusal) = read.refusal {
-        write_refusal(refusal, parts.add());
+        parts.raw(&format!(r#"{{"type":"refusal","refusal":"{}"}}"#, refusal.escaped()));
     }
     if let Some(audio) = read.audio {
-        let part = parts.add();
-        part.push_str(r#"{"type":"openai_audio","audio":"#);
-        part.push_str(audio);
-        part.push('}');
+        parts.raw(&format!(r#"{{"type":"openai_audio","audio":{audio}}}"#));
     }
     if let Some(call) = read.function_call {
         let name = json::get_str(call, "name");
@@ -199,19 +194,16 @@ fn read_message(
         let id = format!("{GENERATED_ID}{}", state.message_count);
         state.add_call_id(&name.text(), id.clone());
         let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
-        write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
+        parts.call(Str::plain(&id), name, &input_of(arguments), "");
     }
     for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
         if let Err(error) = read_call(call, number, &mut parts, state) {
             state.unreadable_part(&format!("tool_calls[{number}]"), error);
-            parts.add().push_str(UNREADABLE_PART);
+            parts.raw(UNREADABLE_PART);
         }
     }
-    let content = match (parts.is_empty(), own_role) {
-        // A message without content or calls is kept, because a file may contain it.
-        (true, _) => r#"[{"type":"text","text":""}]"#.to_owned(),
-        _ => parts.finish(),
-    };
+    // A message without content or calls is kept, because a file may contain it.
+    let content = parts.finish();
     let fields = match read.name.and_then(Str::of) {
         Some(name) => format!(r#","name":"{}""#, name.escaped()),
         None => String::new(),
@@ -258,35 +250,15 @@ fn is_response(object: &str) -> bool {
     message.is_some_and(|message| json::get_str(message, "role").is_some())
 }
 
-/// Builder of a list of parts.
-#[derive(Default)]
-struct List(String);
-
-impl List {
-    fn add(&mut self) -> &mut String {
-        self.0.push(if self.0.is_empty() { '[' } else { ',' });
-        &mut self.0
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn finish(mut self) -> String {
-        self.0.push(']');
-        self.0
-    }
-}
-
 fn read_content(
     content: Option<&str>,
-    parts: &mut List,
+    parts: &mut NewParts,
     state: &mut ReadState,
 ) -> Result<(), FieldError> {
     let Some(content) = content else { return Ok(()) };
     if let Some(text) = Str::of(content) {
         if !text.is_empty() {
-            write_text(text, parts.add());
+            parts.text(text, "");
         }
         return Ok(());
     }
@@ -299,13 +271,13 @@ fn read_content(
     for (number, part) in json::items(content).enumerate() {
         if let Err(error) = read_part(part, parts) {
             state.unreadable_part(&format!("content[{number}]"), error);
-            parts.add().push_str(UNREADABLE_PART);
+            parts.raw(UNREADABLE_PART);
         }
     }
     Ok(())
 }
 
-fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
+fn read_part(part: &str, parts: &mut NewParts) -> Result<(), FieldError> {
     let missing = |field: &str| FieldError::new(field, format!("{field} is missing"));
     let kind = json::get_str(part, "type").ok_or_else(|| missing("type"))?;
     match &*kind.text() {
@@ -315,7 +287,7 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
             let url = url.ok_or_else(|| missing("image_url.url"))?;
             let detail = json::get(image, "detail");
             let extra = detail.map(|detail| format!(r#","detail":{detail}"#)).unwrap_or_default();
-            media::write(MediaKind::Image, MediaBody::of_url(url), None, &extra, parts.add());
+            parts.media(MediaKind::Image, MediaBody::of_url(url), None, &extra);
         }
         "input_audio" => {
             let audio = json::get(part, "input_audio").ok_or_else(|| missing("input_audio"))?;
@@ -324,7 +296,7 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
             let media_type = format!("audio/{}", form.escaped());
             let media_type = Str::escaped_text(&media_type);
             let body = MediaBody::Base64 { media_type, data };
-            media::write(MediaKind::Audio, body, None, "", parts.add());
+            parts.media(MediaKind::Audio, body, None, "");
         }
         "file" => {
             let file = json::get(part, "file").ok_or_else(|| missing("file"))?;
@@ -333,7 +305,7 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
             let id = json::get_str(file, "file_id")
                 .map(|id| MediaBody::FileId { id, provider: Some(Str::plain("openai")) });
             let body = data.or(id).ok_or_else(|| missing("file.file_data"))?;
-            media::write(MediaKind::File, body, name, "", parts.add());
+            parts.media(MediaKind::File, body, name, "");
         }
         // Cohere writes a string, Mistral a list of texts.
         "thinking" if json::get(part, "thinking").is_some() => {
@@ -341,20 +313,17 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
             let listed = json::items(thinking).filter_map(|text| json::get_str(text, "text"));
             let texts: Vec<&str> =
                 Str::of(thinking).into_iter().chain(listed).map(Str::escaped).collect();
-            let thinking = parts.add();
-            thinking.push_str(r#"{"type":"thinking","text":""#);
-            thinking.push_str(&texts.concat());
-            thinking.push('"');
-            json::push_other_fields(part, &["type", "thinking"], thinking);
-            thinking.push('}');
+            let mut extra = String::new();
+            json::push_other_fields(part, &["type", "thinking"], &mut extra);
+            parts.thinking(Str::escaped_text(&texts.concat()), &extra);
         }
         "text" if json::get_str(part, "text").is_none() => {
             // Messages of OpenAI's threads have an object: `{"value": …, "annotations": […]}`.
             let text = json::get(part, "text").and_then(|text| json::get_str(text, "value"));
-            write_text(text.ok_or_else(|| missing("text"))?, parts.add());
+            parts.text(text.ok_or_else(|| missing("text"))?, "");
         }
         // Texts, refusals and unknown parts stay unchanged.
-        _ => parts.add().push_str(part),
+        _ => parts.raw(part),
     }
     Ok(())
 }
@@ -362,7 +331,7 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
 fn read_call(
     call: &str,
     number: usize,
-    parts: &mut List,
+    parts: &mut NewParts,
     state: &mut ReadState,
 ) -> Result<(), FieldError> {
     let missing = |field: &str| FieldError::new(field, format!("{field} is missing"));
@@ -383,7 +352,7 @@ fn read_call(
     if let Some(custom) = call.get("custom") {
         let name = json::get_str(custom, "name").ok_or_else(|| missing("custom.name"))?;
         let input = json::get(custom, "input").unwrap_or("\"\"");
-        write_call(id, name, input, r#","kind":"custom""#, parts.add());
+        parts.call(id, name, input, r#","kind":"custom""#);
         return Ok(());
     }
     let function = call.get("function").ok_or_else(|| missing("function"))?;
@@ -398,7 +367,7 @@ fn read_call(
         Some(value) => Str::of(value).map_or_else(|| value.to_owned(), input_of),
         None => "{}".to_owned(),
     };
-    write_call(id, name, &input, "", parts.add());
+    parts.call(id, name, &input, "");
     Ok(())
 }
 
@@ -418,29 +387,6 @@ pub(crate) fn arguments_of(input: &str, out: &mut String) {
         Some(text) => out.push_str(text.escaped()),
         None => json::escape_into(input, out),
     }
-}
-
-fn write_text(text: Str<'_>, out: &mut String) {
-    out.push_str(r#"{"type":"text","text":"#);
-    json::push_str(text, out);
-    out.push('}');
-}
-
-fn write_refusal(refusal: Str<'_>, out: &mut String) {
-    out.push_str(r#"{"type":"refusal","refusal":"#);
-    json::push_str(refusal, out);
-    out.push('}');
-}
-
-fn write_call(id: Str<'_>, name: Str<'_>, input: &str, extra: &str, out: &mut String) {
-    out.push_str(r#"{"type":"tool_use","id":"#);
-    json::push_str(id, out);
-    out.push_str(r#","name":"#);
-    json::push_str(name, out);
-    out.push_str(r#","input":"#);
-    out.push_str(input);
-    out.push_str(extra);
-    out.push('}');
 }
 
 fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, FieldError> {
@@ -469,23 +415,14 @@ fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, Field
         // Some clients send the value that the tool returned.
         Some(value) if !json::is_list(value) => Some(Cow::Owned(json::string(value))),
         Some(content) => {
-            let mut parts = List::default();
+            let mut parts = NewParts::default();
             read_content(Some(content), &mut parts, state)?;
-            Some(if parts.is_empty() { "[]".into() } else { parts.finish().into() })
+            Some(Cow::Owned(parts.finish_list()))
         }
     };
-    let len = content.as_deref().map_or(0, str::len);
-    let mut out = String::with_capacity(len + 128);
+    let mut parts = NewParts::with_capacity(content.as_deref().map_or(0, str::len));
     for id in ids {
-        out.push_str(if out.is_empty() { "[" } else { "," });
-        out.push_str(r#"{"type":"tool_result","tool_use_id":"#);
-        json::push_str(id, &mut out);
-        if let Some(content) = &content {
-            out.push_str(r#","content":"#);
-            out.push_str(content);
-        }
-        out.push('}');
+        parts.result(id, content.as_deref(), false, "");
     }
-    out.push(']');
-    Ok(Draft::converted(Role::Tool, out))
+    Ok(Draft::converted(Role::Tool, parts.finish()))
 }

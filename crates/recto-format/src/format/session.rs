@@ -1,10 +1,11 @@
 //! Formats that are sessions: files of records, some of which contain messages.
 //!
 //! A file is JSON lines, a list of records, or a document that contains the list under a key. A format
-//! implements [`SessionCodec`] for one record; `read.rs` imports files with it and `write.rs` exports
-//! them. Each message stores the original of its record, and the records without a message before it
-//! (`metadata.source.before`). The last message also stores the records after it and the document that
-//! contains the list (`behind`, `envelope`), so that an export restores the whole file.
+//! implements [`SessionCodec`] for one record; `read.rs` imports files with it, `tree.rs` has the tree of
+//! the records, and `write.rs` exports files. Each message stores the original of its record, and the
+//! records without a message before it (`metadata.source.before`). The last message also stores the
+//! records after it and the document that contains the list (`behind`, `envelope`), so that an export
+//! restores the whole file.
 //!
 //! | in the file | conversion |
 //! |---|---|
@@ -18,6 +19,8 @@
 //! A record with an unknown parent follows the record before it.
 
 mod read;
+mod spacing;
+mod tree;
 mod write;
 
 use std::collections::HashSet;

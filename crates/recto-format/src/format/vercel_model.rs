@@ -187,13 +187,7 @@ fn write_message(
     out.push('[');
     let start = out.len();
     for part in &message.parts {
-        let before = out.len();
-        if before > start {
-            out.push(',');
-        }
-        if !write_part(part, message, names, out, warnings) {
-            out.truncate(before);
-        }
+        json::push_item(start, out, |out| write_part(part, message, names, out, warnings));
     }
     out.push_str("]}");
 }

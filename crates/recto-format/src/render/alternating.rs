@@ -1,7 +1,7 @@
 //! A writer for requests whose messages alternate between user and assistant.
 
 use super::Body;
-use super::turn::Side;
+use super::turn::{Block, Side, Turn};
 
 /// Writes messages of alternating roles. Consecutive blocks of one role become one message.
 pub(super) struct AlternatingWriter {
@@ -15,6 +15,25 @@ impl AlternatingWriter {
     /// `user` and `assistant` are the JSON with which their messages start, up to the list of blocks.
     pub(super) fn new(user: &'static str, assistant: &'static str) -> AlternatingWriter {
         AlternatingWriter { user, assistant, open: None }
+    }
+
+    /// Starts the message of a turn, and returns the blocks to write: none if the turn keeps its bytes, which
+    /// are written here.
+    pub(super) fn start_turn<'t, 'a>(
+        &mut self,
+        turn: &'t Turn<'a>,
+        body: &mut Body,
+    ) -> &'t [Block<'a>] {
+        match &turn.original {
+            Some(original) => {
+                self.message(&original.text, body);
+                &[]
+            }
+            None => {
+                self.switch_to(turn.side, body);
+                &turn.blocks
+            }
+        }
     }
 
     /// Continues the open message if it has this role; otherwise starts a message.
@@ -44,7 +63,7 @@ impl AlternatingWriter {
     }
 
     /// Writes a whole message as it is.
-    pub(super) fn message(&mut self, text: &str, body: &mut Body) {
+    fn message(&mut self, text: &str, body: &mut Body) {
         if self.open.take().is_some() {
             body.push("]}");
         }

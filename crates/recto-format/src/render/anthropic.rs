@@ -77,17 +77,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if turn.is_unstable {
             body.mark_unstable();
         }
-        let blocks = match &turn.original {
-            Some(original) => {
-                writer.message(&original.text, body);
-                &[]
-            }
-            None => {
-                writer.switch_to(turn.side, body);
-                &turn.blocks[..]
-            }
-        };
-        for (at, block) in blocks.iter().enumerate() {
+        for (at, block) in writer.start_turn(turn, body).iter().enumerate() {
             if number == last && plan.unstable_block.is_some_and(|from| at >= from) {
                 body.mark_unstable();
             }
@@ -101,7 +91,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
                 && !is_placeholder
                 && turn.side == Side::Assistant
             {
-                // White space at its end was omitted. An append brings it back.
+                // White space at its end was omitted. An append restores it.
                 body.stable.get_or_insert(start + TEXT.len() + 1 + text.len());
             }
         }

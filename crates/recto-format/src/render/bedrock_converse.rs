@@ -65,19 +65,9 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if turn.is_unstable || turn.from.is_empty() || number >= last && turn.original.is_some() {
             body.mark_unstable();
         }
-        let blocks = match &turn.original {
-            Some(original) => {
-                writer.message(&original.text, body);
-                &[]
-            }
-            None => {
-                writer.switch_to(turn.side, body);
-                &turn.blocks[..]
-            }
-        };
-        for (at, block) in blocks.iter().enumerate() {
+        for (at, block) in writer.start_turn(turn, body).iter().enumerate() {
             writer.start_block(body);
-            // White space at its end was omitted. An append brings it back.
+            // White space at its end was omitted. An append restores it.
             if number == last && turn.side == Side::Assistant && at + 1 == turn.blocks.len() {
                 body.mark_unstable();
             }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::blocks::{ConvertedParts, call_as_text, refusal};
 use super::exchange::PartPosition;
-use super::plan::{ConvertedParts, Planner, call_as_text, refusal};
+use super::plan::Planner;
 use super::turn::{Block, Call, CallReference, CallResult, ResultContent, Side};
 use super::{NO_RESULT, Target, ids, rule};
 use crate::format::gemini;
@@ -115,7 +116,7 @@ impl<'a> Planner<'a, '_> {
     ) -> CallResult<'a> {
         let (at, number) = result;
         let is_original = self.originals.contains(at);
-        let Part::ToolResult { content, is_error, json, has_meaning, .. } =
+        let Part::ToolResult { content, is_error, json, has_known_fields, .. } =
             self.messages[at].parts[number]
         else {
             unreachable!("an exchange pairs a call with a result")
@@ -171,7 +172,7 @@ impl<'a> Planner<'a, '_> {
         if is_error && !self.dialect.has_error_flag {
             self.report(&rule::ERRORS_ARE_MARKED, at, "the result is marked as an error");
         }
-        let may_have_mark = self.dialect.target == Target::Anthropic && has_meaning;
+        let may_have_mark = self.dialect.target == Target::Anthropic && has_known_fields;
         CallResult {
             content,
             is_error: is_error && self.dialect.has_error_flag,

@@ -52,17 +52,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if turn.is_unstable {
             body.mark_unstable();
         }
-        let blocks = match &turn.original {
-            Some(original) => {
-                writer.message(&original.text, body);
-                &[]
-            }
-            None => {
-                writer.switch_to(turn.side, body);
-                &turn.blocks[..]
-            }
-        };
-        for block in blocks {
+        for block in writer.start_turn(turn, body) {
             writer.start_block(body);
             write_block(block, body);
             body.wrote_block(block);

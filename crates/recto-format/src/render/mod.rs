@@ -14,13 +14,14 @@
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
 //! `rule.rs` lists the rules, `dialect.rs` describes what each provider accepts, and `models.rs` what single
-//! models require. `plan.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the rules;
+//! models require. `plan.rs`, `system.rs`, `blocks.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the rules;
 //! `originals.rs` finds the messages that keep their bytes, and `refused.rs` finds imported messages whose
 //! form the provider rejects. One file per provider writes the request.
 
 mod alternating;
 mod anthropic;
 mod bedrock_converse;
+mod blocks;
 mod cache_marks;
 mod calls;
 mod citations;
@@ -37,6 +38,7 @@ mod plan;
 mod refused;
 mod rule;
 mod schema;
+mod system;
 mod tools;
 mod turn;
 

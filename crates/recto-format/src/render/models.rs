@@ -24,7 +24,7 @@ enum Property {
     /// Audio is rejected.
     RejectsAudio,
     /// `reasoning_content` of earlier messages is read.
-    TakesReasoning,
+    ReadsReasoning,
     /// The first call of a turn needs a signature.
     RequiresSignedCalls,
     /// The model is Anthropic's.
@@ -32,7 +32,7 @@ enum Property {
     /// The model is OpenAI's.
     IsOpenAi,
     /// OpenAI or Azure serves the model.
-    IsAtOpenAi,
+    IsServedByOpenAi,
 }
 
 /// Names of models, in lower case.
@@ -176,10 +176,10 @@ const TABLE: &[Row] = &[
     (Property::RejectsAudio, names("o1"), "2026-11-18", AUDIO),
     (Property::RejectsAudio, names("o3"), "2026-11-18", AUDIO),
     (Property::RejectsAudio, names("o4"), "2026-11-18", AUDIO),
-    (Property::TakesReasoning, names("deepseek"), "2026-11-18", REASONING),
-    (Property::TakesReasoning, names("kimi"), "2026-11-18", REASONING),
-    (Property::TakesReasoning, names("moonshot"), "2026-11-18", REASONING),
-    (Property::TakesReasoning, names("qwen"), "2026-11-18", REASONING),
+    (Property::ReadsReasoning, names("deepseek"), "2026-11-18", REASONING),
+    (Property::ReadsReasoning, names("kimi"), "2026-11-18", REASONING),
+    (Property::ReadsReasoning, names("moonshot"), "2026-11-18", REASONING),
+    (Property::ReadsReasoning, names("qwen"), "2026-11-18", REASONING),
     (
         Property::RequiresSignedCalls,
         names("gemini-").since(3, 0),
@@ -192,10 +192,10 @@ const TABLE: &[Row] = &[
     (Property::IsOpenAi, names("o3"), "2026-11-18", BY_NAME),
     (Property::IsOpenAi, names("o4"), "2026-11-18", BY_NAME),
     // Names with the provider in front are those of routers. Other providers serve the open weights.
-    (Property::IsAtOpenAi, names("gpt-").without(&["/", "gpt-oss"]), "2026-11-18", BY_NAME),
-    (Property::IsAtOpenAi, names("o1").without(&["/"]), "2026-11-18", BY_NAME),
-    (Property::IsAtOpenAi, names("o3").without(&["/"]), "2026-11-18", BY_NAME),
-    (Property::IsAtOpenAi, names("o4").without(&["/"]), "2026-11-18", BY_NAME),
+    (Property::IsServedByOpenAi, names("gpt-").without(&["/", "gpt-oss"]), "2026-11-18", BY_NAME),
+    (Property::IsServedByOpenAi, names("o1").without(&["/"]), "2026-11-18", BY_NAME),
+    (Property::IsServedByOpenAi, names("o3").without(&["/"]), "2026-11-18", BY_NAME),
+    (Property::IsServedByOpenAi, names("o4").without(&["/"]), "2026-11-18", BY_NAME),
 ];
 
 fn has(property: Property, model: &str) -> bool {
@@ -243,8 +243,8 @@ pub(super) fn is_openai(model: &str) -> bool {
 }
 
 /// True if OpenAI or Azure serves the model.
-pub(super) fn is_at_openai(model: &str) -> bool {
-    has(Property::IsAtOpenAi, model)
+pub(super) fn is_served_by_openai(model: &str) -> bool {
+    has(Property::IsServedByOpenAi, model)
 }
 
 /// True if a model of Anthropic rejects messages of role system in the list of messages.
@@ -258,8 +258,8 @@ pub(super) fn accepts_listed_system(model: &str) -> bool {
 }
 
 /// True if a model reads `reasoning_content` of its earlier messages in chat completions.
-pub(super) fn takes_reasoning(model: &str) -> bool {
-    has(Property::TakesReasoning, model)
+pub(super) fn reads_reasoning(model: &str) -> bool {
+    has(Property::ReadsReasoning, model)
 }
 
 /// True if a model rejects system messages.
@@ -337,9 +337,9 @@ mod tests {
 
     #[test]
     fn strict_checks_depend_on_the_server() {
-        assert!(is_at_openai("gpt-4o-mini") && is_at_openai("o3"));
+        assert!(is_served_by_openai("gpt-4o-mini") && is_served_by_openai("o3"));
         for model in ["openai/gpt-4o", "gpt-oss-120b", "llama-3.3-70b", "claude-opus-4-1"] {
-            assert!(!is_at_openai(model), "{model}");
+            assert!(!is_served_by_openai(model), "{model}");
         }
         assert!(
             rejects_listed_system("claude-sonnet-4-5") && rejects_listed_system("claude-3-haiku")

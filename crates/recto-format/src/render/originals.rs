@@ -197,12 +197,12 @@ impl<'a> Originals<'a> {
             for at in [Some(finding.index), with].into_iter().flatten() {
                 let Some(start) = self.group_of.get(at).copied().flatten() else { continue };
                 let Some(original) = &self.starts[start] else { continue };
-                let is_beside = finding.rule.is_beside_messages();
+                let applies_to_kept = finding.rule.applies_to_kept_messages();
                 let is_accepted = match original.origin {
                     Origin::Plain => !finding.rule.has(RuleTrait::AboutTexts),
-                    Origin::Recognised => is_beside,
+                    Origin::Recognised => applies_to_kept,
                     Origin::Imported => {
-                        is_beside
+                        applies_to_kept
                             || finding.rule.has(RuleTrait::AcceptedIfImported)
                                 && !ImportedForm::at(messages, at, dialect.target, options)
                                     .violates(finding.rule)

@@ -38,7 +38,7 @@ impl<'a> ImportedForm<'a> {
         let (message, is_last) = (&messages[at], at + 1 == messages.len());
         let is_strict = match target {
             Target::OpenAiChat | Target::OpenAiResponses => {
-                options.model.is_some_and(models::is_at_openai)
+                options.model.is_some_and(models::is_served_by_openai)
             }
             Target::Anthropic => options.model.is_none_or(models::is_claude),
             Target::Gemini | Target::BedrockConverse => true,

@@ -66,7 +66,7 @@ impl Rule {
     }
 
     /// True if messages that keep their bytes can violate the rule: its repair does not change them.
-    pub(crate) fn is_beside_messages(&self) -> bool {
+    pub(crate) fn applies_to_kept_messages(&self) -> bool {
         self.has(RuleTrait::KeepsMessages) || self.has(RuleTrait::KeepsCalls)
     }
 }

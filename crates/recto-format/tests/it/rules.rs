@@ -243,12 +243,22 @@ fn every_rule_is_reported_for_a_view_that_violates_it() {
     }
 }
 
+/// The tests in a folder, without those of this file.
+fn read_tests(folder: &Path, text: &mut String) {
+    for path in folder.read_dir().unwrap().map(|file| file.unwrap().path()) {
+        match path.is_dir() {
+            true => read_tests(&path, text),
+            false if path.ends_with("rules.rs") => {}
+            false => text.push_str(&std::fs::read_to_string(path).unwrap()),
+        }
+    }
+}
+
 #[test]
 fn the_rules_that_are_tested_elsewhere_are_named_there() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
-    let files = folder.read_dir().unwrap().map(|file| file.unwrap().path());
-    let others = files.filter(|file| file.file_name().is_some_and(|name| name != "rules.rs"));
-    let text: String = others.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let mut text = String::new();
+    read_tests(&folder, &mut text);
     for rule in TESTED_ELSEWHERE {
         assert!(RULES.iter().any(|known| known.name == *rule), "there is no rule {rule}");
         assert!(text.contains(&format!("\"{rule}\"")), "no test names {rule}");

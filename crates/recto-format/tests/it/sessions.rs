@@ -5,6 +5,7 @@ use std::path::Path;
 
 use recto_core::{Append, Compress, Delete, Insert, LogIndex, Message, Position, Role};
 use recto_format::{Container, Error, Format, ImportOptions, MessageParts, Part, Replay, import};
+use serde_json::json;
 
 use crate::files::{exported, exported_log, imported, visible};
 
@@ -352,6 +353,17 @@ fn opencode_steps_become_messages() {
     );
     let replay = imported(&file("opencode/session.json"), Format::OpenCode);
     assert_eq!(replay.conversations[0].start.name.as_deref(), Some("Failing checkout"));
+}
+
+#[test]
+fn every_session_of_a_file_with_many_sessions_has_its_compaction() {
+    let message = |role: &str, is_summary: bool| json!({"info": {"role": role, "summary": is_summary}, "parts": [{"type": "text", "text": "a"}]});
+    let mut messages = vec![message("user", false); 40];
+    messages.push(message("assistant", true));
+    let session = json!({"info": {"id": "ses_1"}, "messages": messages}).to_string();
+    let replay = imported(&[session.as_str(); 200].join("\n"), Format::OpenCode);
+    let views = replay.conversations.iter().map(|it| it.branches[0].conversation.view().len());
+    assert_eq!(views.collect::<Vec<_>>(), [1; 200]);
 }
 
 #[test]

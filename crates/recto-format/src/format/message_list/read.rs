@@ -65,7 +65,7 @@ pub(super) fn convert_all(
     Ok(converted)
 }
 
-/// The messages of one foreign message. `state` stands for the messages before it.
+/// The messages of one foreign message. `state` is what the messages before it have left.
 pub(super) fn convert_alone(
     codec: &dyn MessageCodec,
     foreign: &str,

@@ -2,7 +2,7 @@
 
 use recto_core::Role;
 
-use super::{arguments_of, write_text};
+use super::arguments_of;
 use crate::Format;
 use crate::format::message_list::unsupported_part;
 use crate::json::{self, Str};
@@ -115,7 +115,7 @@ fn is_from_openai(message: &MessageParts<'_>) -> bool {
 
 /// True for a text with citations, as Anthropic's have.
 fn has_citations(part: &Part<'_>) -> bool {
-    part.has_meaning() && json::get(part.json(), "citations").is_some()
+    part.has_known_fields() && json::get(part.json(), "citations").is_some()
 }
 
 fn is_refusal(part: &Part<'_>) -> bool {
@@ -262,6 +262,12 @@ pub(crate) fn try_write_media(media: &Media<'_>, out: &mut String) -> bool {
 }
 
 /// Writes the URL of media as a JSON string. Inline content becomes a `data:` URL.
+fn write_text(text: Str<'_>, out: &mut String) {
+    out.push_str(r#"{"type":"text","text":"#);
+    json::push_str(text, out);
+    out.push('}');
+}
+
 pub(crate) fn write_url(body: MediaBody<'_>, out: &mut String) {
     out.push('"');
     match body {

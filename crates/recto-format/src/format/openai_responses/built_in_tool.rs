@@ -64,7 +64,7 @@ pub(super) fn built_in_output(output: &str) -> Cow<'_, str> {
 
 /// The original item of a call or result, if it belongs to a built-in tool.
 pub(crate) fn item_of<'a>(part: &Part<'a>) -> Option<&'a str> {
-    if !part.has_meaning() {
+    if !part.has_known_fields() {
         return None;
     }
     let is_exchange = matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. });

@@ -84,16 +84,11 @@ impl Items<'_> {
         let role = if role == Role::Tool { Role::User } else { role };
         let mut content = String::new();
         let id = parts.iter().find_map(|part| match part {
-            Part::Text { json, has_meaning: true, .. } => json::get_str(json, "item_id"),
+            Part::Text { json, has_known_fields: true, .. } => json::get_str(json, "item_id"),
             _ => None,
         });
         for part in parts.drain(..) {
-            let before = content.len();
-            if before > 0 {
-                content.push(',');
-            }
-            if !write_part(part, role, &mut content) {
-                content.truncate(before);
+            if !json::push_item(0, &mut content, |out| write_part(part, role, out)) {
                 self.warnings.push("an image, audio or file is not supported".into());
             }
         }
@@ -124,7 +119,8 @@ impl Items<'_> {
                 };
                 let out = self.add();
                 out.push_str(&format!(r#"{{"type":"{kind}""#));
-                if let Some(item_id) = json::get_str(json, "item_id").filter(|_| part.has_meaning())
+                if let Some(item_id) =
+                    json::get_str(json, "item_id").filter(|_| part.has_known_fields())
                 {
                     out.push_str(r#","id":"#);
                     json::push_str(item_id, out);

@@ -1,12 +1,14 @@
 //! Import of sessions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use recto_core::{
     Append, Compress, Delete, Insert, LogIndex, Message, Position, Request, Role, Rollback, Step,
     Version,
 };
 
+use super::spacing::{Spacing, raw_document};
+use super::tree::{Node, RecordTree};
 use super::{Effect, Parent, Record, RepeatedId, SessionCodec, SessionState};
 use crate::Error;
 use crate::format::message_list::FieldError;
@@ -16,10 +18,6 @@ use crate::import::{Input, Start};
 use crate::json::{self, Str};
 use crate::step_writer::{Document, StepWriter};
 use crate::values::{Peeked, Values};
-
-/// Maximum number of records that compactions and replacements examine, for each record of the file. The
-/// limit keeps the cost of a malicious file linear.
-const MAX_EXAMINED_PER_RECORD: usize = 64;
 
 pub(super) fn import(
     codec: &dyn SessionCodec,
@@ -52,51 +50,6 @@ pub(super) fn import(
     Ok(())
 }
 
-/// The white space around the records of a list.
-enum Spacing {
-    None,
-    /// The JSON of [`Source::spacing`](crate::Source::spacing).
-    Kept(String),
-    /// The separators differ from each other.
-    Irregular,
-    /// The list is too large to be examined.
-    Unknown,
-}
-
-impl Spacing {
-    /// The spacing of the next value, which is a list.
-    fn at(values: &mut Values<'_>) -> Result<Spacing, Error> {
-        Ok(match values.peek_value()? {
-            Peeked::Whole { len, .. } => Spacing::of(values.peeked(len)),
-            Peeked::TooLarge | Peeked::Broken(_) => Spacing::Unknown,
-        })
-    }
-
-    fn of(list: &str) -> Spacing {
-        let offset = |item: &str| item.as_ptr().addr() - list.as_ptr().addr();
-        let mut items = json::items(list);
-        let Some(first) = items.next() else { return Spacing::None };
-        let before = &list[1..offset(first)];
-        let mut end = offset(first) + first.len();
-        let mut separator = None;
-        for item in items {
-            let this = &list[end..offset(item)];
-            if *separator.get_or_insert(this) != this {
-                return Spacing::Irregular;
-            }
-            end = offset(item) + item.len();
-        }
-        let after = list[end..].strip_suffix(']').unwrap_or_default();
-        match (before, separator.unwrap_or(","), after) {
-            ("", ",", "") => Spacing::None,
-            gaps => {
-                let gaps = [gaps.0, gaps.1, gaps.2].map(json::string);
-                Spacing::Kept(format!("[{}]", gaps.join(",")))
-            }
-        }
-    }
-}
-
 /// Reader of a file of sessions.
 struct Reader<'c, 'o, 'a> {
     codec: &'c dyn SessionCodec,
@@ -110,26 +63,11 @@ struct Reader<'c, 'o, 'a> {
     state: SessionState,
     /// Records without a message, until the next message of their branch.
     pending: PendingLines,
-    nodes: Vec<Node>,
-    ids: HashMap<Box<str>, usize>,
+    tree: RecordTree,
     branches: Vec<Branch>,
     branch_names: HashMap<String, usize>,
-    examined: usize,
     /// Line on which the last record of JSON lines started.
     last_line: Option<u64>,
-}
-
-/// A record in the tree.
-struct Node {
-    parent: Option<usize>,
-    /// Version at which the view ends with this record.
-    version: u32,
-    first_log: u32,
-    log_count: u32,
-    is_system: bool,
-    is_visible: bool,
-    /// For a compaction, the first record in front of it that stays visible.
-    compaction: Option<Option<usize>>,
 }
 
 #[derive(Default)]
@@ -151,11 +89,9 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             start: Start::default(),
             state: SessionState::default(),
             pending: PendingLines::with_capacity(limit),
-            nodes: Vec::new(),
-            ids: HashMap::new(),
+            tree: RecordTree::default(),
             branches: vec![Branch::default()],
             branch_names: HashMap::new(),
-            examined: 0,
             last_line: None,
         }
     }
@@ -295,8 +231,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         self.is_lines = !self.is_in_list;
         self.start = Start::default();
         self.state = SessionState::default();
-        self.nodes.clear();
-        self.ids.clear();
+        self.tree = RecordTree::default();
         self.branches = vec![Branch::default()];
         self.branch_names.clear();
     }
@@ -316,7 +251,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         self.pending.finish(self.out, document)?;
         for number in 0..self.branches.len() {
             let Branch { leaf, view_version } = self.branches[number];
-            let version = self.version_of(leaf);
+            let version = self.tree.version_of(leaf);
             if version != view_version {
                 self.out.switch_branch(number)?;
                 self.out.apply(rewind(version), 0)?;
@@ -329,10 +264,6 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         self.has_started = true;
         self.start.is_json_lines = self.is_lines;
         self.out.start(std::mem::take(&mut self.start))
-    }
-
-    fn version_of(&self, node: Option<usize>) -> u32 {
-        node.map_or(0, |node| self.nodes[node].version)
     }
 
     fn record(&mut self, text: &str, number: u64) -> Result<(), Error> {
@@ -369,7 +300,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         match record.parent {
             Parent::Previous => self.branches[branch].leaf,
             Parent::Root => None,
-            Parent::Id(id) => self.ids.get(&*id.text()).copied().or(self.branches[branch].leaf),
+            Parent::Id(id) => self.tree.find(&id.text()).or(self.branches[branch].leaf),
         }
     }
 
@@ -383,37 +314,18 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         let name = record.branch.map(|name| name.text().into_owned());
         let branch = name.and_then(|name| self.branch_names.get(&name).copied()).unwrap_or(0);
         if let Effect::Rewind(to) = record.effect {
-            let to = self.ids.get(&*to.text()).copied();
-            self.branches[branch].leaf = to.and_then(|to| self.nodes[to].parent);
+            let to = self.tree.find(&to.text());
+            self.branches[branch].leaf = to.and_then(|to| self.tree.nodes[to].parent);
         } else if let Some(id) = record.id
-            && !self.ids.contains_key(&*id.text())
+            && self.tree.find(&id.text()).is_none()
         {
             let parent = self.parent_of(record, branch);
-            let node = self.new_node(parent, self.version_of(parent), 0..0, false);
-            self.ids.insert(id.text().into(), node);
+            let node = self.tree.add(parent, self.tree.version_of(parent), 0..0, false);
+            self.tree.set_id(&id.text(), node);
             self.branches[branch].leaf = Some(node);
         }
         self.pending.add(branch, text, number);
         Ok(())
-    }
-
-    fn new_node(
-        &mut self,
-        parent: Option<usize>,
-        version: u32,
-        logs: std::ops::Range<usize>,
-        is_system: bool,
-    ) -> usize {
-        self.nodes.push(Node {
-            parent,
-            version,
-            first_log: logs.start as u32,
-            log_count: logs.len() as u32,
-            is_system,
-            is_visible: true,
-            compaction: None,
-        });
-        self.nodes.len() - 1
     }
 
     /// The branch of a record. The first record of a subagent starts a fork.
@@ -467,20 +379,20 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         record: &Record<'_>,
         messages: Vec<Message>,
     ) -> Result<(), Error> {
-        let known = record.id.and_then(|id| self.ids.get(&*id.text()).copied());
+        let known = record.id.and_then(|id| self.tree.find(&id.text()));
         let leaf = self.branches[branch].leaf;
         let is_system = messages.iter().all(|message| message.role() == Role::System);
         let first = self.out.log_len();
         let logs = first..first + messages.len();
         if let Some(known) = known
             && self.codec.repeated_id() == RepeatedId::Replacement
-            && self.nodes[known].log_count > 0
+            && self.tree.nodes[known].log_count > 0
             && self.replace(known, branch, &messages)?
         {
             let (version, last) = (self.out.version().0, leaf.unwrap_or(known));
             self.branches[branch].view_version = version;
-            self.nodes[last].version = version;
-            let node = &mut self.nodes[known];
+            self.tree.nodes[last].version = version;
+            let node = &mut self.tree.nodes[known];
             (node.first_log, node.log_count) = (logs.start as u32, logs.len() as u32);
             return Ok(());
         }
@@ -488,19 +400,19 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             true => leaf,
             false => self.parent_of(record, branch),
         };
-        let version = self.version_of(parent);
+        let version = self.tree.version_of(parent);
         if version != self.branches[branch].view_version {
             self.out.apply(rewind(version), 0)?;
         }
         let mut first_kept = None;
         match &record.effect {
             Effect::Compaction { first_kept: kept, keeps_system } => {
-                first_kept = kept.and_then(|id| self.ids.get(&*id.text()).copied());
-                let hidden = self.hidden_before(parent, first_kept, *keeps_system);
+                first_kept = kept.and_then(|id| self.tree.find(&id.text()));
+                let hidden = self.tree.hidden_before(parent, first_kept, *keeps_system);
                 self.summarise(hidden, messages)?;
             }
             Effect::Replaces(ids) => {
-                let hidden = self.hidden_of(parent, ids);
+                let hidden = self.tree.hidden_of(parent, ids);
                 self.summarise(hidden, messages)?;
             }
             Effect::None | Effect::Rewind(_) => {
@@ -511,91 +423,15 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             }
         }
         let version = self.out.version().0;
-        let node = self.new_node(parent, version, logs, is_system);
+        let node = self.tree.add(parent, version, logs, is_system);
         if let Effect::Compaction { .. } = record.effect {
-            self.nodes[node].compaction = Some(first_kept);
+            self.tree.nodes[node].compaction = Some(first_kept);
         }
         self.branches[branch] = Branch { leaf: Some(node), view_version: version };
         if let Some(id) = record.id {
-            self.ids.insert(id.text().into(), node);
+            self.tree.set_id(&id.text(), node);
         }
         Ok(())
-    }
-
-    /// True if another record may be examined for a compaction.
-    fn may_examine(&mut self) -> bool {
-        self.examined += 1;
-        self.examined < self.nodes.len() * MAX_EXAMINED_PER_RECORD + 4096
-    }
-
-    /// The visible log entries in front of the first kept record.
-    fn hidden_before(
-        &mut self,
-        parent: Option<usize>,
-        first_kept: Option<usize>,
-        keeps_system: bool,
-    ) -> Vec<LogIndex> {
-        let mut hidden = Vec::new();
-        let mut next = parent;
-        let mut is_kept = first_kept.is_some_and(|kept| self.is_ancestor(kept, parent));
-        let mut last = None;
-        while let Some(at) = next
-            && self.may_examine()
-        {
-            let node = &self.nodes[at];
-            let is_hidden = !is_kept || node.compaction.is_some();
-            if is_hidden && node.is_visible && !(keeps_system && node.is_system) {
-                let logs = node.first_log..node.first_log + node.log_count;
-                hidden.extend(logs.rev().map(LogIndex));
-            }
-            if Some(at) == first_kept {
-                is_kept = false;
-            }
-            // In front of a compaction, only what it has kept is visible.
-            match node.compaction {
-                Some(None) if !keeps_system => break,
-                Some(Some(kept)) if last.is_none() => last = Some(kept),
-                _ => {}
-            }
-            if Some(at) == last {
-                break;
-            }
-            next = node.parent;
-        }
-        hidden.reverse();
-        hidden
-    }
-
-    /// True if a record is on the path to another one.
-    fn is_ancestor(&mut self, ancestor: usize, of: Option<usize>) -> bool {
-        let mut next = of;
-        while let Some(at) = next
-            && at >= ancestor
-            && self.may_examine()
-        {
-            if at == ancestor {
-                return true;
-            }
-            next = self.nodes[at].parent;
-        }
-        false
-    }
-
-    /// The visible log entries of records with these ids.
-    fn hidden_of(&mut self, parent: Option<usize>, ids: &HashSet<String>) -> Vec<LogIndex> {
-        let mut forgotten: Vec<usize> =
-            ids.iter().filter_map(|id| self.ids.get(&**id).copied()).collect();
-        forgotten.sort_unstable();
-        let mut hidden = Vec::new();
-        for at in forgotten {
-            if !self.nodes[at].is_visible || !self.is_ancestor(at, parent) {
-                continue;
-            }
-            let node = &mut self.nodes[at];
-            node.is_visible = false;
-            hidden.extend((node.first_log..node.first_log + node.log_count).map(LogIndex));
-        }
-        hidden
     }
 
     /// Replaces log entries by messages.
@@ -628,19 +464,19 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         messages: &[Message],
     ) -> Result<bool, Error> {
         let Branch { leaf, view_version } = self.branches[branch];
-        if self.version_of(leaf) != view_version || !self.is_ancestor(known, leaf) {
+        if self.tree.version_of(leaf) != view_version || !self.tree.is_ancestor(known, leaf) {
             return Ok(false);
         }
         let mut position = 0;
-        let mut next = self.nodes[known].parent;
+        let mut next = self.tree.nodes[known].parent;
         while let Some(at) = next {
-            if !self.may_examine() {
+            if !self.tree.may_examine() {
                 return Ok(false);
             }
-            position += self.nodes[at].log_count;
-            next = self.nodes[at].parent;
+            position += self.tree.nodes[at].log_count;
+            next = self.tree.nodes[at].parent;
         }
-        let Node { first_log, log_count, .. } = self.nodes[known];
+        let Node { first_log, log_count, .. } = self.tree.nodes[known];
         let indices = (first_log..first_log + log_count).map(LogIndex).collect();
         let reason = "the session recorded a newer form of the message";
         let insert = Insert { position: Position(position as usize), messages: messages.to_vec() };
@@ -648,17 +484,6 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         self.out.apply(steps.into_iter().collect::<Request>(), messages.len())?;
         Ok(true)
     }
-}
-
-/// The text of a document with `null` in place of its list of records, and the spacing of the list.
-fn raw_document(text: &str, keys: &[&str]) -> Option<(String, Spacing)> {
-    let is_list = |(key, value): &(Str<'_>, &str)| {
-        keys.iter().any(|name| key.is(name)) && json::is_list(value)
-    };
-    let (_, list) = json::fields(text).find(is_list)?;
-    let at = list.as_ptr().addr() - text.as_ptr().addr();
-    let envelope = [&text[..at], "null", &text[at + list.len()..]].concat();
-    Some((envelope, Spacing::of(list)))
 }
 
 fn rewind(version: u32) -> Step {
