@@ -71,7 +71,7 @@ pub(crate) fn warning_text(code: WarningCode) -> (&'static str, &'static str) {
 
 /// The command that shows the messages again that a request hid, if it emptied the view.
 pub(crate) fn empty_view_advice(outcome: &Outcome) -> Option<&'static str> {
-    Some(match outcome.way_back()? {
+    Some(match outcome.restored_by()? {
         OperationKind::Redo => "`recto redo` restores the view",
         _ => "`recto undo` restores the view",
     })

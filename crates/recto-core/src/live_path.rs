@@ -6,7 +6,7 @@
 //!   its view    its view    its view          conversation's)
 //! ```
 //!
-//! A left batch keeps its last view, and the length of the log at that time. The path is a persistent
+//! A lower batch keeps the view with which it was left, and the length of the log at that time. The path is a persistent
 //! stack: opening a batch pushes one node, a rollback returns to a node below. Each node also has a
 //! pointer to a node further down, so reaching a batch k below costs O(log k).
 

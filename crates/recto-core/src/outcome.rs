@@ -128,9 +128,9 @@ impl Warning {
     }
 
     /// The warning that the view is empty, and the operation that restores the view before it.
-    fn view_empty(way_back: Option<OperationKind>) -> Warning {
+    fn view_empty(restored_by: Option<OperationKind>) -> Warning {
         let code = WarningCode::ViewEmpty;
-        let advice = way_back.map(|kind| format!("; {} restores it", kind.as_str()));
+        let advice = restored_by.map(|kind| format!("; {} restores it", kind.as_str()));
         let message = format!("{}{}", code.message(), advice.unwrap_or_default());
         Warning { code, indices: Vec::new(), message }
     }
@@ -209,14 +209,14 @@ impl Outcome {
         let mut warnings = torn_exchanges(self.view(), &self.log);
         warnings.extend(self.other_warnings.iter().cloned());
         if self.view().is_empty() {
-            warnings.push(Warning::view_empty(self.way_back()));
+            warnings.push(Warning::view_empty(self.restored_by()));
         }
         warnings
     }
 
     /// The operation that restores the view that the request emptied: UNDO, or REDO after UNDO. `None` if the
     /// request did not empty the view.
-    pub fn way_back(&self) -> Option<OperationKind> {
+    pub fn restored_by(&self) -> Option<OperationKind> {
         if self.before().is_empty() || !self.view().is_empty() {
             return None;
         }

@@ -116,10 +116,10 @@ pub enum Error {
         damage: Vec<String>,
     },
     /// The disk or the database failed.
-    #[error("the store failed while {doing}: {reason}; nothing was changed")]
+    #[error("the store failed while {action}: {reason}; nothing was changed")]
     Failed {
         /// The operation that failed.
-        doing: &'static str,
+        action: &'static str,
         /// The reason in words, without any stored data.
         reason: String,
         /// The cause, if there is one.
@@ -181,8 +181,8 @@ impl Error {
         matches!(self, Error::VersionConflict { .. } | Error::RowsChanged | Error::Forked)
     }
 
-    /// Whether the rows or the structures of the database are damaged. A database that is locked, stopped, full
-    /// or out of reach is not.
+    /// Whether the rows or the structures of the database are damaged. A database that is locked, stopped,
+    /// full or cannot be reached is not damaged.
     pub fn is_damage(&self) -> bool {
         match self {
             Error::Damaged { .. } | Error::DamagedStore { .. } => true,
@@ -191,9 +191,9 @@ impl Error {
         }
     }
 
-    pub(crate) fn failed(doing: &'static str, reason: impl Into<Reason>) -> Error {
+    pub(crate) fn failed(action: &'static str, reason: impl Into<Reason>) -> Error {
         let Reason { text, cause } = reason.into();
-        Error::Failed { doing, reason: text, source: cause }
+        Error::Failed { action, reason: text, source: cause }
     }
 }
 

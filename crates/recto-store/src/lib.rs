@@ -12,8 +12,8 @@
 //! ```
 //!
 //! An accepted request is one row of `commits`: the row of the next version. Writers use optimistic
-//! concurrency: of two writers that saw the same version, the insert succeeds for exactly one. So
-//! versions are dense. The newest row of a conversation is never packed into a page, so the newest
+//! concurrency: of two writers that start from one version, the insert succeeds for exactly one. So
+//! versions have no gaps. The newest row of a conversation is never packed into a page, so the newest
 //! version is always the greatest in `commits`.
 //!
 //! Start with [`Store`], the trait that the three stores implement, then read [`MemoryStore`], the

@@ -234,8 +234,8 @@ impl Recto {
     }
 }
 
-fn failure(doing: &'static str, reason: &str) -> Error {
-    recto_store::Error::Failed { doing, reason: reason.to_owned(), source: None }.into()
+fn failure(action: &'static str, reason: &str) -> Error {
+    recto_store::Error::Failed { action, reason: reason.to_owned(), source: None }.into()
 }
 
 /// An incomplete file. Dropping the value removes it.
@@ -305,7 +305,7 @@ impl Drop for Partial {
 
 fn failed(error: std::io::Error) -> recto_store::Error {
     let reason = error.kind().to_string();
-    recto_store::Error::Failed { doing: "making a backup", reason, source: None }
+    recto_store::Error::Failed { action: "making a backup", reason, source: None }
 }
 
 /// Copies conversations from one store to another, ancestors before their forks.
@@ -421,11 +421,11 @@ impl<'a> Copying<'a> {
                 && !self.skipped.contains(&found.id)
                 && !self.done.contains(&found.id)
             {
-                match self.unit(&found, name, row).await {
+                match self.with_ancestors(&found, name, row).await {
                     Err(error) if self.is_damage(&error) => {
                         self.skip(&found, error.to_string());
                     }
-                    unit => self.put(unit?).await?,
+                    conversations => self.put(conversations?).await?,
                 }
             }
             count += 1;
@@ -436,13 +436,13 @@ impl<'a> Copying<'a> {
 
     /// A conversation, and before it the removed conversations that are only kept for their forks and
     /// that the target lacks.
-    async fn unit(
+    async fn with_ancestors(
         &self,
         found: &SurveyedConversation,
         name: &str,
         row: &ConversationRow,
     ) -> Result<Vec<RestoredConversation>, Error> {
-        let mut unit = Vec::new();
+        let mut conversations = Vec::new();
         for ancestor in row.lineage.iter().filter(|ancestor| !self.done.contains(&ancestor.id)) {
             let surveyed = self.source.iter().find(|found| found.id == ancestor.id);
             let surveyed = surveyed.filter(|_| !self.skipped.contains(&ancestor.id));
@@ -456,11 +456,11 @@ impl<'a> Copying<'a> {
                 Err(error) if self.is_damage(&error) => {
                     return Ok(vec![self.without_ancestors(&found.tenant, name, row).await?]);
                 }
-                shared => unit.push(shared?),
+                shared => conversations.push(shared?),
             }
         }
-        unit.push(self.read(&found.tenant, Some(name), row).await?);
-        Ok(unit)
+        conversations.push(self.read(&found.tenant, Some(name), row).await?);
+        Ok(conversations)
     }
 
     /// A fork of a damaged conversation, with a copy of the rows that it shares. It has the same versions,
@@ -508,17 +508,17 @@ impl<'a> Copying<'a> {
         Ok(RestoredConversation { new, is_removed: name.is_none(), rows })
     }
 
-    async fn put(&mut self, unit: Vec<RestoredConversation>) -> Result<(), Error> {
+    async fn put(&mut self, conversations: Vec<RestoredConversation>) -> Result<(), Error> {
         let mut entries_of_unit = 0;
-        for restored in &unit {
+        for restored in &conversations {
             self.done.insert(restored.new.id);
             entries_of_unit += entries(restored.new.id, &restored.rows)?.len() as u64;
         }
-        let last = unit.last().map(|last| (last.new.tenant.clone(), last.new.id));
-        let link = unit.last().and_then(|last| Some(last.rows.commits.last()?.head.link));
-        let named = unit.iter().filter(|restored| !restored.is_removed).count();
-        match self.to.restore(unit).await {
-            // A cancelled restoration may have stored it after the survey.
+        let last = conversations.last().map(|last| (last.new.tenant.clone(), last.new.id));
+        let link = conversations.last().and_then(|last| Some(last.rows.commits.last()?.head.link));
+        let named = conversations.iter().filter(|restored| !restored.is_removed).count();
+        match self.to.restore(conversations).await {
+            // A cancelled restoration may have stored it after the conversations were listed.
             Err(error @ recto_store::Error::ConversationExists { .. }) => {
                 let present = match &last {
                     Some((tenant, id)) => self.to.get(tenant, *id).await?,

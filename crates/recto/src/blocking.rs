@@ -145,7 +145,7 @@ fn start() -> Result<Runtime, Error> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.map_err(|error| {
         recto_store::Error::Failed {
-            doing: "starting",
+            action: "starting",
             reason: error.to_string(),
             source: Some(error.into()),
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use recto_core::{
     Append, ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, EntryMeta, Hit, LogEntry, LogIndex,
-    MarkMap, Marks, Message, OperationKind, Outcome, PartialConversation, Position, Query,
-    SavedSettings, Scope, Stats, Timestamp, Tool, Version, VersionInfo, Warning,
+    MarkMap, Marks, Message, Outcome, PartialConversation, Position, Query, SavedSettings, Scope,
+    Stats, Timestamp, Tool, Version, VersionInfo, Warning,
 };
 use recto_store::{ConversationId, Lineage};
 
@@ -276,14 +276,7 @@ impl Conversation {
     pub async fn parent(&self, version: Version) -> Result<Option<Version>, Error> {
         let info = self.version_info(version).await?;
         let Some(before) = version.0.checked_sub(1) else { return Ok(None) };
-        let restores_a_view = matches!(
-            info.operation,
-            OperationKind::Rollback
-                | OperationKind::BatchEnd
-                | OperationKind::Undo
-                | OperationKind::Redo
-        );
-        if !restores_a_view {
+        if !info.operation.restores_view() {
             return Ok(Some(Version(before)));
         }
         let mut reading = self.reading().await?;

@@ -69,8 +69,8 @@ impl Error {
         matches!(self, Error::Store(error) if error.is_conflict())
     }
 
-    /// Whether rows, or the structures of the database, are damaged. A store that is locked, full or out of reach
-    /// is not.
+    /// Whether rows, or the structures of the database, are damaged. A store that is locked, full or cannot
+    /// be reached is not damaged.
     pub fn reports_damage(&self) -> bool {
         self.is_damage() || matches!(self, Error::Store(error) if error.is_damage())
     }

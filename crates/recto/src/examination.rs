@@ -26,10 +26,10 @@ impl Recto {
         let mut rows = self.shared.store.list(&self.tenant, None, usize::MAX).await?;
         // Ancestors before their forks.
         rows.sort_by_key(|row| row.lineage.len());
-        let mut origins = Origins::of(&rows);
+        let mut ancestors = LoadedAncestors::of(&rows);
         let mut examined = Vec::with_capacity(rows.len());
         for row in rows {
-            let warnings = self.examine_one(&row, &mut origins).await;
+            let warnings = self.examine_one(&row, &mut ancestors).await;
             examined.push(ExaminedConversation { info: row.into(), warnings });
         }
         examined.sort_by(|one, other| one.info.name.cmp(&other.info.name));
@@ -39,48 +39,46 @@ impl Recto {
     async fn examine_one(
         &self,
         row: &ConversationRow,
-        origins: &mut Origins,
+        ancestors: &mut LoadedAncestors,
     ) -> Result<Vec<Warning>, Error> {
         let (store, counters) = (self.shared.store.clone(), &self.shared.counters);
         let creation = self.handle_of(row.clone()).creation;
-        let origin = origins.origin_of(row);
-        let loaded = LoadedConversation::load_fork(store, row.id, &creation, counters, origin);
+        let ancestor = ancestors.ancestor_of(row);
+        let loaded = LoadedConversation::load_fork(store, row.id, &creation, counters, ancestor);
         let loaded = loaded.await;
-        origins.release(row);
+        ancestors.release(row);
         let mut loaded = loaded?;
         let warnings = loaded.with(PartialConversation::warnings).await;
-        origins.keep(loaded);
+        ancestors.keep(loaded);
         warnings
     }
 }
 
-/// Loaded conversations that forks share.
-struct Origins {
+/// The loaded conversations that have forks.
+struct LoadedAncestors {
     /// For each conversation, how many others have it as their nearest ancestor with a name.
     forks: HashMap<ConversationId, usize>,
     loaded: HashMap<ConversationId, LoadedConversation>,
 }
 
-impl Origins {
-    fn of(rows: &[ConversationRow]) -> Origins {
-        let mut forks: HashMap<_, _> = rows.iter().map(|row| (row.id, 0)).collect();
-        for row in rows {
-            // A removed ancestor has no name, and is not among the rows.
-            let nearest = row.lineage.iter().rev().find(|from| forks.contains_key(&from.id));
-            if let Some(count) = nearest.and_then(|nearest| forks.get_mut(&nearest.id)) {
-                *count += 1;
-            }
+impl LoadedAncestors {
+    fn of(rows: &[ConversationRow]) -> LoadedAncestors {
+        let forks = rows.iter().map(|row| (row.id, 0)).collect();
+        let mut ancestors = LoadedAncestors { forks, loaded: HashMap::new() };
+        for nearest in rows.iter().filter_map(|row| ancestors.nearest(row)).collect::<Vec<_>>() {
+            *ancestors.forks.entry(nearest.id).or_default() += 1;
         }
-        Origins { forks, loaded: HashMap::new() }
+        ancestors
     }
 
-    /// The nearest ancestor with a name, and what the conversation shares of it.
+    /// The nearest ancestor with a name, and what the conversation shares of it. A removed ancestor has no
+    /// name, and is not among the rows.
     fn nearest(&self, row: &ConversationRow) -> Option<Ancestor> {
         row.lineage.iter().rev().find(|from| self.forks.contains_key(&from.id)).copied()
     }
 
     /// The nearest ancestor, unless it could not be loaded.
-    fn origin_of(&self, row: &ConversationRow) -> Option<(&LoadedConversation, Ancestor)> {
+    fn ancestor_of(&self, row: &ConversationRow) -> Option<(&LoadedConversation, Ancestor)> {
         let nearest = self.nearest(row)?;
         Some((self.loaded.get(&nearest.id)?, nearest))
     }

@@ -77,22 +77,22 @@ impl LoadedConversation {
         Self::load_from(reader, creation, counters, at, None).await
     }
 
-    /// Loads the newest version of a fork, with the metadata of its log. `origin` is a conversation of its
+    /// Loads the newest version of a fork, with the metadata of its log. `ancestor` is a conversation of its
     /// lineage, with the metadata of its log: what the fork shares of it is not read again.
     pub(crate) async fn load_fork(
         store: Arc<dyn Store>,
         id: ConversationId,
         creation: &Creation,
         counters: &Counters,
-        origin: Option<(&LoadedConversation, Ancestor)>,
+        ancestor: Option<(&LoadedConversation, Ancestor)>,
     ) -> Result<LoadedConversation, Error> {
         let reader = RowReader::new(store, id, creation.lineage.clone()).await?;
-        let shared = match origin {
-            Some((origin, shared)) => SharedData {
-                metadata: origin.conversation.metadata(0..shared.entries)?,
-                versions: match origin.versions.len() > MAX_CACHED_VERSIONS {
+        let shared = match ancestor {
+            Some((ancestor, shared)) => SharedData {
+                metadata: ancestor.conversation.metadata(0..shared.entries)?,
+                versions: match ancestor.versions.len() > MAX_CACHED_VERSIONS {
                     true => Arc::default(),
-                    false => Arc::new(origin.versions.only_below(Version(shared.versions))),
+                    false => Arc::new(ancestor.versions.only_below(Version(shared.versions))),
                 },
             },
             None => SharedData::default(),

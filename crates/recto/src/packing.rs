@@ -30,7 +30,7 @@ impl LoadedConversation {
     /// of a large new commit are moved into pages too.
     pub(crate) fn seal(&self, new: &mut OpenCommit) -> Option<Seal> {
         let unpacked = &self.reader.unpacked;
-        let bytes = unpacked.weight() + new.weight();
+        let bytes = unpacked.byte_len() + new.byte_len();
         // A damaged row stays where it is: packing it would need its content.
         let is_damaged = || unpacked.iter().any(|commit| commit.damage.is_some());
         if unpacked.len() < MAX_UNPACKED_COMMITS && bytes < MAX_UNPACKED_BYTES || is_damaged() {
@@ -38,7 +38,7 @@ impl LoadedConversation {
         }
         let _span = tracing::debug_span!("pack", rows = unpacked.len()).entered();
         let mut seal = packed(unpacked);
-        if new.weight() >= MAX_UNPACKED_BYTES / 2 {
+        if new.byte_len() >= MAX_UNPACKED_BYTES / 2 {
             seal.pages.extend(entry_pages(&numbered(new).collect::<Vec<_>>()));
             new.entries.clear();
         }

@@ -194,7 +194,7 @@ struct Shared {
 impl Shared {
     /// Adds the versions and entries that a fork shares.
     fn add(&mut self, of: ConversationId, fork: &Lineage) {
-        // From the direct ancestor up. What lies above an ancestor that is known is known too.
+        // From the direct ancestor up. The ancestors of a known ancestor are known too.
         let below = fork.iter().enumerate().rev();
         for (above, ancestor) in below {
             let end = self.versions.entry(ancestor.id).or_default();

@@ -74,7 +74,7 @@ impl OpenCommit {
     }
 
     /// Size of its record and messages in bytes.
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn byte_len(&self) -> usize {
         let bodies = self.entries.iter().map(|entry| entry.body.as_ref().len());
         self.record.len() + bodies.sum::<usize>()
     }
@@ -84,17 +84,17 @@ impl OpenCommit {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnpackedCommits {
     commits: Vec<Arc<OpenCommit>>,
-    weight: usize,
+    byte_len: usize,
 }
 
 impl UnpackedCommits {
-    /// Sum of their [weights](OpenCommit::weight), in bytes.
-    pub(crate) fn weight(&self) -> usize {
-        self.weight
+    /// Sum of their [sizes](OpenCommit::byte_len), in bytes.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.byte_len
     }
 
     pub(crate) fn push(&mut self, commit: Arc<OpenCommit>) {
-        self.weight += commit.weight();
+        self.byte_len += commit.byte_len();
         self.commits.push(commit);
     }
 
@@ -102,7 +102,7 @@ impl UnpackedCommits {
     pub(crate) fn drop_below(&mut self, version: u32) {
         let count = self.commits.partition_point(|commit| commit.head.version < version);
         for commit in self.commits.drain(..count) {
-            self.weight -= commit.weight();
+            self.byte_len -= commit.byte_len();
         }
     }
 }
@@ -117,8 +117,8 @@ impl Deref for UnpackedCommits {
 
 impl From<Vec<Arc<OpenCommit>>> for UnpackedCommits {
     fn from(commits: Vec<Arc<OpenCommit>>) -> UnpackedCommits {
-        let weight = commits.iter().map(|commit| commit.weight()).sum();
-        UnpackedCommits { commits, weight }
+        let byte_len = commits.iter().map(|commit| commit.byte_len()).sum();
+        UnpackedCommits { commits, byte_len }
     }
 }
 

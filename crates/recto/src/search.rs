@@ -69,8 +69,8 @@ impl Recto {
         }
     }
 
-    /// [`search`](Self::search) in a store without an index: it reads every message, and finds the same in the
-    /// same order.
+    /// [`search`](Self::search) in a store without an index: it reads every message, and returns the same
+    /// hits in the same order.
     pub async fn search_without_index(
         &self,
         text: &str,

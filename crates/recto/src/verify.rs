@@ -168,7 +168,7 @@ impl Recto {
         match self.is_search_index_sound().await? {
             true => Ok(()),
             false => Err(recto_store::Error::Failed {
-                doing: "building the search index again",
+                action: "building the search index again",
                 reason: "other processes write to it; repeat it".to_owned(),
                 source: None,
             }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::node::{Entry, Link, fan, fan_min, leaf_min, leaf_size, summarize};
+use crate::node::{Entry, Link, leaf_min, leaf_size, max_children, min_children, summarize};
 use crate::{Item, SumTree, Summary};
 
 /// An invariant that [`SumTree::check`] found violated.
@@ -82,8 +82,8 @@ where
             if height == 0 {
                 return Err(Fault("an inner node is at the level of the leaves".into()));
             }
-            let min = if is_root { 2 } else { fan_min::<T>() };
-            between("an inner node", children.slice.len(), min, fan::<T>())?;
+            let min = if is_root { 2 } else { min_children::<T>() };
+            between("an inner node", children.slice.len(), min, max_children::<T>())?;
             children.slice.iter().try_for_each(|child| check_entry(child, height - 1, known))
         }
     }

@@ -12,14 +12,14 @@ use crate::{Item, Summary};
 const TINY: bool = cfg!(recto_tiny_nodes);
 
 /// Maximum number of children of an inner node.
-pub(crate) const fn fan<T: Item>() -> usize {
+pub(crate) const fn max_children<T: Item>() -> usize {
     const { assert!(T::FAN >= 4, "each half of a split node must have two children") };
     if TINY { 4 } else { T::FAN }
 }
 
 /// Minimum number of children of an inner node other than the root.
-pub(crate) const fn fan_min<T: Item>() -> usize {
-    fan::<T>() / 2
+pub(crate) const fn min_children<T: Item>() -> usize {
+    max_children::<T>() / 2
 }
 
 /// Maximum number of items of a leaf.
@@ -162,7 +162,7 @@ fn leaves<T: Item>(mut items: impl ExactSizeIterator<Item = T>) -> Vec<Entry<T>>
 /// Divides nodes of one height among parents of nearly equal size.
 fn gather_evenly<T: Item>(nodes: Vec<Entry<T>>) -> Vec<Entry<T>> {
     let count = nodes.len();
-    let parts = count.div_ceil(fan::<T>());
+    let parts = count.div_ceil(max_children::<T>());
     let mut nodes = nodes.into_iter();
     (0..parts)
         .map(|part| {
@@ -188,7 +188,7 @@ impl<T: Item> Joined<T> {
 
     /// One inner node with `children`, or two if there are too many.
     pub(crate) fn gather(mut children: Vec<Entry<T>>) -> Self {
-        if children.len() <= fan::<T>() {
+        if children.len() <= max_children::<T>() {
             return Joined::One(Entry::inner(children));
         }
         let right = children.split_off(children.len().div_ceil(2));
@@ -216,7 +216,7 @@ fn join<T: Item>(
     if left_height == right_height {
         return join_siblings(left, right);
     }
-    let mut children = Vec::with_capacity(fan::<T>() + 1);
+    let mut children = Vec::with_capacity(max_children::<T>() + 1);
     if left_height > right_height {
         let (last, before) = split_last(left.link.children());
         children.extend_from_slice(before);
@@ -240,7 +240,7 @@ fn join_siblings<T: Item>(left: &Entry<T>, right: &Entry<T>) -> Joined<T> {
             Joined::gather_items(a.slice.iter().chain(&b.slice).cloned().collect())
         }
         (Link::Inner(a), Link::Inner(b)) => {
-            if a.slice.len().min(b.slice.len()) >= fan_min::<T>() {
+            if a.slice.len().min(b.slice.len()) >= min_children::<T>() {
                 return Joined::Two(left.clone(), right.clone());
             }
             Joined::gather(a.slice.iter().chain(&b.slice).cloned().collect())
@@ -260,7 +260,7 @@ fn slice<T: Item>(entry: &Entry<T>, height: u8, start: usize, end: usize) -> Sub
         Link::Inner(children) => &children.slice,
     };
     let mut left = None;
-    let mut whole = Vec::with_capacity(fan::<T>());
+    let mut whole = Vec::with_capacity(max_children::<T>());
     let mut right = None;
     let mut at = 0;
     for child in children {

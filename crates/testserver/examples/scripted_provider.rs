@@ -160,7 +160,7 @@ fn messages_of(request: &Value) -> Vec<String> {
     instructions.into_iter().chain(items).map(Value::to_string).collect()
 }
 
-/// A successful response of chat completions as a stream: one chunk with all that is said.
+/// A successful response of chat completions as a stream: one chunk with the whole answer.
 fn chunks(number: u64, said: &Said) -> String {
     let (delta, reason) = match said {
         Said::Text(text) => (json!({"role": "assistant", "content": text}), "stop"),

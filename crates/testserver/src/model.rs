@@ -237,7 +237,7 @@ impl std::fmt::Debug for State {
 
 impl ModelServer {
     /// A server that sends these replies in order, then status 500.
-    pub fn playing(replies: impl IntoIterator<Item = Reply>) -> ModelServer {
+    pub fn replying(replies: impl IntoIterator<Item = Reply>) -> ModelServer {
         let mut replies: VecDeque<Reply> = replies.into_iter().collect();
         ModelServer::answering(move |_| {
             let none = || Reply::json(500, r#"{"error":{"message":"the script has ended"}}"#);
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn replies_are_sent_in_order_and_requests_are_recorded() {
-        let server = ModelServer::playing([
+        let server = ModelServer::replying([
             Reply::json(429, "{}").header("retry-after", "2"),
             Reply::stream("data: é\n\n").in_pieces(7),
             Reply::stream("data: whole\n\n").cut_at(5),

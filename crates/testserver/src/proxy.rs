@@ -92,7 +92,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let to_server = (clone(&client), clone(&server), Arc::clone(&cuts_reply), Arc::clone(state));
     std::thread::spawn(move || {
         let (from, to, cuts_reply, state) = to_server;
-        pump(&from, &to, |bytes| {
+        forward(&from, &to, |bytes| {
             state.wait_while_frozen();
             let mut plan = state.plan.lock().expect("no code panics while it holds this lock");
             let cut_here =
@@ -113,7 +113,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     });
     let state = Arc::clone(state);
     std::thread::spawn(move || {
-        pump(&server, &client, |_| {
+        forward(&server, &client, |_| {
             state.wait_while_frozen();
             let continues = !cuts_reply.load(Ordering::SeqCst);
             if !continues {
@@ -125,7 +125,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
 }
 
 /// Forwards bytes until one side closes or `continues` returns false; then closes both ends.
-fn pump(mut from: &TcpStream, mut to: &TcpStream, mut continues: impl FnMut(&[u8]) -> bool) {
+fn forward(mut from: &TcpStream, mut to: &TcpStream, mut continues: impl FnMut(&[u8]) -> bool) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         if !continues(&buffer[..read]) || to.write_all(&buffer[..read]).is_err() {

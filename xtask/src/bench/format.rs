@@ -30,7 +30,7 @@ pub(super) fn run(
     let lines: Vec<Value> = SHARED
         .iter()
         .filter_map(|(key, name)| {
-            let row = rows.iter().find(|row| says(row, name))?;
+            let row = rows.iter().find(|row| is_named(row, name))?;
             let (ours, theirs) = (row["value"].as_f64()?, python[key].as_f64()?);
             let ratio = if row["unit"] == "ms" { theirs / ours } else { ours / theirs };
             Some(json!({ "name": row["name"], "unit": row["unit"], "recto": ours,
@@ -67,7 +67,8 @@ pub(super) fn run(
     Ok(())
 }
 
-fn says(row: &Value, name: &str) -> bool {
+/// True if the name of a row starts with this.
+fn is_named(row: &Value, name: &str) -> bool {
     row["name"].as_str().is_some_and(|it| it.starts_with(name))
 }
 

@@ -1,5 +1,5 @@
-"""Reads chat completions with json and LangChain, and writes them again: megabytes a second, and
-milliseconds for the whole list, each the fastest of several runs."""
+"""Reads chat completions with json and LangChain, and writes them again: megabytes per second, and
+milliseconds for the whole list, each in the fastest of several runs."""
 
 import json
 import sys

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""A turn of an agent, with what people use today: LangGraph, LangChain's SummarizationMiddleware, and
-the SQLite saver.
+"""Measures a turn of an agent with LangGraph, LangChain's SummarizationMiddleware and the SQLite saver.
 
     python loop.py URL MESSAGES TURNS ROUND
 
-URL is a server that speaks like OpenAI's chat completions; the benchmark `loop` of recto-agent runs it
-and measures the same turn. The state has MESSAGES messages. (Those that were summarised before are
-in older checkpoints, which a turn does not touch: none are made here.) Prints {"median",
-"usual", "bytes"}: the seconds of a turn without the time that the server took, in the quickest round
-of ROUND turns and over all, and the bytes of the last request.
+URL is a server with the API of OpenAI's chat completions. The benchmark `loop` starts this script and
+measures the same turn with Recto. The state has MESSAGES messages. (Messages that were summarised before
+would be in older checkpoints, which a turn does not read, so there are none.) Prints {"median", "usual",
+"bytes"}: the seconds of a turn without the time of the server, in the fastest round of ROUND turns and
+over all turns, and the bytes of the last request.
 """
 import json
 import os
@@ -28,7 +27,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 
 class Served(BaseChatModel):
-    """A model behind HTTP. What it takes to answer is kept apart."""
+    """A model over HTTP. The time of its responses is measured separately."""
 
     url: str
     waited: float = 0.0
@@ -39,7 +38,7 @@ class Served(BaseChatModel):
         return "served"
 
     def _generate(self, messages, stop=None, run_manager=None, **kwargs):
-        # Writing the request is the program's own work; sending it is not.
+        # The time to write the request counts for the turn; the time to send it does not.
         body = json.dumps({"model": "gpt-5", "messages": convert_to_openai_messages(messages)})
         body = body.encode()
         start = time.perf_counter()
@@ -65,7 +64,7 @@ def main(url, messages, turns, size):
     os.environ["LANGSMITH_TRACING"] = "false"
     model = Served(url=url)
     with tempfile.TemporaryDirectory() as folder:
-        connection = sqlite3.connect(os.path.join(folder, "talks.db"), check_same_thread=False)
+        connection = sqlite3.connect(os.path.join(folder, "conversations.db"), check_same_thread=False)
         agent = create_agent(
             model,
             tools=[],

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Keeps an agent run durably, one step a message, with what people use today.
+"""Stores an agent run with other libraries, one step per message.
 
     python storage.py PEER RUN.jsonl SECONDS
 
 PEER is one of the functions in PEERS. A run that takes more than SECONDS is stopped. Prints
-{"messages", "done", "bytes", "seconds", "append", "newest", "middle", "versions"}: how many messages
-were kept, the bytes on disk, the seconds it all took, and the median seconds of one append, of
-opening and loading the newest state and the state in the middle (null where there is none).
-The example `store_run` of the crate recto does the same with Recto.
+{"messages", "done", "bytes", "seconds", "append", "newest", "middle", "versions"}: the number of stored
+messages, the bytes on disk, the total seconds, and the median seconds of one append, of opening and
+loading the newest state, and of loading the state in the middle (null if there is none). The example
+`store_run` of the crate recto does the same with Recto.
 
 The messages are in Recto's form: parts of type text, tool_use and tool_result.
 """
@@ -82,7 +82,7 @@ def graph_over(saver, is_delta, step, is_done):
 
 
 def langgraph(run, limit, is_delta, open_saver, checkpoints):
-    """One superstep a message; the next one begins when the checkpoint is committed."""
+    """One superstep per message; the next one starts when the checkpoint is committed."""
     messages = [for_langgraph(number, message) for number, message in enumerate(run)]
     done, marks = 0, []
 
@@ -164,7 +164,7 @@ def langgraph_postgres(run, limit, folder, is_delta):
 
 @contextlib.contextmanager
 def postgres(folder):
-    """A server of our own on a socket in the folder, which ends with us. It does not run as root."""
+    """A server on a socket in the folder. It stops with this program, and does not run as root."""
     data, owner = os.path.join(folder, "data"), {}
     if os.geteuid() == 0:
         import pwd
@@ -263,7 +263,7 @@ def main():
     peer, path, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
     with open(path, encoding="utf-8") as lines:
         run = [json.loads(line) for line in lines]
-    # Sockets need a short path, and a server under another user a folder that it may enter.
+    # Sockets need a short path, and a server of another user needs a folder that it may enter.
     beside = None if "postgres" in peer else os.path.dirname(os.path.abspath(path))
     folder = tempfile.mkdtemp(prefix="run-", dir=beside)
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "false")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Counts the tokens of a file of JSON strings, one text a line, with tiktoken's o200k_base.
+"""Counts the tokens of a file with one JSON string per line, with tiktoken's o200k_base.
 
     python tokens.py TEXTS.jsonl [RUNS]
 
-Prints {"seconds", "tokens", "bytes", "firstSeconds", "loadSeconds", "version"}: the shortest of
-RUNS passes (7) after a warm-up, which is the first pass. The example `count_lines` of recto-core
-does the same. tiktoken fetches its vocabulary from the network; here it comes out of the wheel
-of llama-index-core, of which nothing is imported:
+Prints {"seconds", "tokens", "bytes", "firstSeconds", "loadSeconds", "version"}: `seconds` is the shortest
+of RUNS passes (default: 7) after the first pass, which is the warm-up. The example `count_lines` of
+recto-core does the same. tiktoken downloads its vocabulary; here the vocabulary is read from the wheel of
+llama-index-core, which is not imported:
 
     python3 -m venv VENV
     VENV/bin/pip install tiktoken==0.14.0
@@ -22,7 +22,7 @@ VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"  # what tiktoken calls o
 
 
 def find_vocabulary():
-    """Points tiktoken at a vocabulary on this disk, unless the caller has."""
+    """Sets the folder of tiktoken's vocabulary, unless the environment has one."""
     if os.environ.get("TIKTOKEN_CACHE_DIR"):
         return
     try:
@@ -33,7 +33,7 @@ def find_vocabulary():
         if file.name == VOCABULARY:
             os.environ["TIKTOKEN_CACHE_DIR"] = str(file.locate().parent)
             return
-    sys.exit("this llama-index-core carries no o200k_base; 0.14.25 does")
+    sys.exit("this llama-index-core has no o200k_base; 0.14.25 has it")
 
 
 def main():

@@ -68,7 +68,7 @@ async fn a_summary_that_omits_a_hidden_entry_is_reported() {
 #[tokio::test]
 async fn a_model_reads_messages_that_a_summary_replaces() {
     let target = Target::OpenAiChat;
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         ScriptedReply::call("c1", "recto_search", r#"{"text":"marmalade"}"#).streamed(target),
         ScriptedReply::call("c2", "recto_expand", r#"{"from":1,"to":1}"#).streamed(target),
         ScriptedReply::text("It is marmalade.").streamed(target),

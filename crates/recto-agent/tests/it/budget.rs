@@ -31,7 +31,7 @@ pub(crate) async fn fill(agent: &Agent, turns: usize) {
 
 #[tokio::test]
 async fn the_error_about_the_floor_lists_its_parts() {
-    let server = ModelServer::playing([]);
+    let server = ModelServer::replying([]);
     let budget = budget(200, 150, 100, &[Strategy::KeepSystemAndRecent]);
     let agent = agent(Target::OpenAiChat, &server).await.tool(Load).budget(budget);
     let conversation = agent.conversation();
@@ -57,7 +57,7 @@ async fn the_error_about_the_floor_lists_its_parts() {
 
 #[tokio::test]
 async fn without_strategies_the_limit_is_an_error() {
-    let server = ModelServer::playing([]);
+    let server = ModelServer::replying([]);
     let agent = agent(Target::OpenAiChat, &server).await;
     let agent = agent.budget(Budget::with_limit(300));
     fill(&agent, 10).await;
@@ -72,7 +72,7 @@ async fn without_strategies_the_limit_is_an_error() {
 #[tokio::test]
 async fn old_results_are_cleared_first_and_can_be_restored() {
     for target in TARGETS {
-        let server = ModelServer::playing([plain("ok").streamed(target)]);
+        let server = ModelServer::replying([plain("ok").streamed(target)]);
         let events = EventLog::default();
         let strategies = [Strategy::ClearToolResults, Strategy::KeepSystemAndRecent];
         let agent = agent(target, &server).await.budget(budget(4_000, 1_500, 900, &strategies));
@@ -120,7 +120,7 @@ async fn old_results_are_cleared_first_and_can_be_restored() {
 async fn nested_tool_parts_are_cleared_and_summarised_like_flat_ones() {
     let target = Target::Anthropic;
     for strategy in [Strategy::ClearToolResults, Strategy::Summarise] {
-        let server = ModelServer::playing([
+        let server = ModelServer::replying([
             plain(if strategy == Strategy::Summarise { "All hosts are idle." } else { "ok" })
                 .streamed(target),
             plain("ok").streamed(target),
@@ -178,7 +178,7 @@ async fn a_fit_without_a_fitting_run_appends_nothing_to_the_parent() {
 #[tokio::test]
 async fn a_summary_replaces_old_messages_and_is_a_separate_call() {
     for target in TARGETS {
-        let server = ModelServer::playing([
+        let server = ModelServer::replying([
             plain("They talked about why things are so.").streamed(target),
             plain("Fine.").streamed(target),
         ]);
@@ -222,7 +222,7 @@ async fn a_summary_that_failed_replaces_nothing_and_the_next_strategy_is_tried()
         ("no shorter", plain(&long).streamed(target)),
     ];
     for (name, reply) in bad {
-        let server = ModelServer::playing([reply, plain("Fine.").streamed(target)]);
+        let server = ModelServer::replying([reply, plain("Fine.").streamed(target)]);
         let events = EventLog::default();
         let strategies = [Strategy::Summarise, Strategy::SlidingWindow];
         let agent = agent(target, &server).await.budget(budget(5_000, 2_000, 1_000, &strategies));
@@ -246,7 +246,7 @@ async fn a_compression_that_does_not_pay_off_is_deferred_below_the_limit() {
     let prices = r#"{"models":[{"model":"m-","input":10,"cached":1,"cache_write":12.5}]}"#;
     for (limit, is_deferred) in [(100_000, true), (2_100, false)] {
         let target = Target::OpenAiChat;
-        let server = ModelServer::playing([plain("Fine.").streamed(target)]);
+        let server = ModelServer::replying([plain("Fine.").streamed(target)]);
         let events = EventLog::default();
         // A small edit near the start invalidates nearly the whole prompt cache.
         let budget = budget(limit, 1_900, 1_850, &[Strategy::KeepSystemAndRecent]);
@@ -367,7 +367,7 @@ async fn a_request_that_is_too_long_is_repeated_once_with_a_shorter_view() {
     for target in TARGETS {
         for is_stream in [false, true] {
             let name = format!("{target} {is_stream}");
-            let server = ModelServer::playing([
+            let server = ModelServer::replying([
                 too_long(target, is_stream),
                 plain("Fine.").streamed(target),
                 too_long(target, is_stream),
@@ -410,7 +410,7 @@ async fn a_request_that_is_too_long_is_repeated_once_with_a_shorter_view() {
 #[tokio::test]
 async fn without_strategies_a_request_that_is_too_long_is_an_error() {
     let target = Target::Anthropic;
-    let server = ModelServer::playing([too_long(target, false)]);
+    let server = ModelServer::replying([too_long(target, false)]);
     let agent = agent(target, &server).await;
     fill(&agent, 5).await;
     let before = agent.conversation().stats().await.unwrap().current_batch_messages;
@@ -424,7 +424,7 @@ async fn without_strategies_a_request_that_is_too_long_is_an_error() {
 async fn a_deferred_summary_is_not_requested() {
     let prices = r#"{"models":[{"model":"m-","input":10,"cached":1,"cache_write":12.5}]}"#;
     let target = Target::OpenAiChat;
-    let server = ModelServer::playing([plain("Fine.").streamed(target)]);
+    let server = ModelServer::replying([plain("Fine.").streamed(target)]);
     let events = EventLog::default();
     let budget = budget(100_000, 1_900, 1_850, &[Strategy::Summarise]);
     let agent = agent(target, &server).await.budget(Budget { horizon: Some(3), ..budget });

@@ -31,12 +31,12 @@ async fn ask(model: &HttpModel) -> Reply {
 #[tokio::test]
 async fn a_reply_is_the_same_streamed_in_pieces_of_any_size_and_not_streamed() {
     for target in TARGETS {
-        let whole = ModelServer::playing([thoughtful().whole(target)]);
+        let whole = ModelServer::replying([thoughtful().whole(target)]);
         let whole =
             ask(&HttpModel::new(target, endpoint(&whole).without_streaming()).unwrap()).await;
         // Pieces of one byte split every character and every line.
         for piece in [1, 2, 3, 7, 64, usize::MAX] {
-            let server = ModelServer::playing([thoughtful().streamed(target).in_pieces(piece)]);
+            let server = ModelServer::replying([thoughtful().streamed(target).in_pieces(piece)]);
             let mut streamed = ask(&model(target, &server)).await;
             if target == Target::Anthropic {
                 // Without streaming, the input is a JSON value, which the test server serialises again.
@@ -66,7 +66,7 @@ async fn a_reply_is_the_same_streamed_in_pieces_of_any_size_and_not_streamed() {
 
 #[tokio::test]
 async fn thinking_keeps_its_signature_and_calls_their_bytes() {
-    let server = ModelServer::playing([thoughtful().streamed(Target::Anthropic)]);
+    let server = ModelServer::replying([thoughtful().streamed(Target::Anthropic)]);
     let answer = ask(&model(Target::Anthropic, &server)).await;
     let [ReplyPart::Thinking { text, signature }, _, ReplyPart::ToolCall { input, .. }, _] =
         &answer.parts[..]
@@ -76,7 +76,7 @@ async fn thinking_keeps_its_signature_and_calls_their_bytes() {
     assert_eq!(text, "Two hosts, so two calls. 🙂");
     assert_eq!(signature.as_deref(), Some("EqQBCgIYAhIM+/="));
     assert_eq!(input, r#"{"host": "web-1", "n": 1.50}"#);
-    let server = ModelServer::playing([thoughtful().streamed(Target::OpenAiResponses)]);
+    let server = ModelServer::replying([thoughtful().streamed(Target::OpenAiResponses)]);
     let answer = ask(&model(Target::OpenAiResponses, &server)).await;
     assert!(
         matches!(&answer.parts[0], ReplyPart::Opaque(item) if item.contains("EqQBCgIYAhIM+/="))
@@ -86,7 +86,7 @@ async fn thinking_keeps_its_signature_and_calls_their_bytes() {
 #[tokio::test]
 async fn deltas_are_passed_to_the_callback() {
     for target in TARGETS {
-        let server = ModelServer::playing([thoughtful().streamed(target)]);
+        let server = ModelServer::replying([thoughtful().streamed(target)]);
         let events = Mutex::new((String::new(), String::new(), 0));
         let on_delta = |delta: Delta<'_>| {
             let mut events = events.lock().unwrap();
@@ -116,7 +116,7 @@ async fn the_body_is_sent_unchanged_to_the_path_of_the_provider_with_the_key() {
         (Target::Anthropic, "/v1/messages", "x-api-key", "sk-very-secret"),
     ];
     for (target, path, header, key) in expected {
-        let server = ModelServer::playing([ScriptedReply::text("ok").streamed(target)]);
+        let server = ModelServer::replying([ScriptedReply::text("ok").streamed(target)]);
         model(target, &server).call(body.clone(), &CallContext::default()).await.unwrap();
         let [received] = &server.received()[..] else { panic!() };
         assert_eq!(received.body, body);
@@ -129,7 +129,7 @@ async fn the_body_is_sent_unchanged_to_the_path_of_the_provider_with_the_key() {
 async fn a_key_is_in_no_error_even_if_the_provider_repeats_it() {
     for target in TARGETS {
         let body = r#"{"error":{"message":"Incorrect API key: sk-very-secret","type":"auth"}}"#;
-        let server = ModelServer::playing([HttpReply::json(401, body)]);
+        let server = ModelServer::replying([HttpReply::json(401, body)]);
         let error =
             model(target, &server).call(Bytes::new(), &CallContext::default()).await.unwrap_err();
         assert!(matches!(&error.failure, Failure::Unauthorized { status: 401, .. }), "{error:?}");
@@ -144,9 +144,9 @@ async fn a_key_is_in_no_error_even_if_the_provider_repeats_it() {
 #[tokio::test]
 async fn a_redirect_is_not_followed_with_the_key() {
     let other =
-        ModelServer::playing([ScriptedReply::text("thank you").streamed(Target::Anthropic)]);
+        ModelServer::replying([ScriptedReply::text("thank you").streamed(Target::Anthropic)]);
     let reply = HttpReply::json(307, "").header("location", &other.url());
-    let server = ModelServer::playing([reply]);
+    let server = ModelServer::replying([reply]);
     let error = model(Target::Anthropic, &server).call(Bytes::new(), &CallContext::default()).await;
     assert!(matches!(error.unwrap_err().failure, Failure::Refused { status: 307, .. }));
     assert_eq!(other.received().len(), 0);
@@ -171,7 +171,7 @@ async fn streams_that_deviate_from_openai_are_decoded() {
         call("", "a", "f", "{") + &call("", "", "", "}") + &call("", "b", "g", "{}") + end,
     ];
     for stream in streams {
-        let server = ModelServer::playing([HttpReply::stream(&stream)]);
+        let server = ModelServer::replying([HttpReply::stream(&stream)]);
         let answer = ask(&model(Target::OpenAiChat, &server)).await;
         let calls: Vec<(&str, &str)> = answer
             .parts
@@ -188,7 +188,7 @@ async fn streams_that_deviate_from_openai_are_decoded() {
 
 #[tokio::test]
 async fn a_response_above_the_size_limit_fails_with_the_partial_reply() {
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         ScriptedReply::text("x".repeat(200_000)).streamed(Target::OpenAiChat)
     ]);
     let mut endpoint = endpoint(&server);
@@ -205,10 +205,10 @@ async fn a_lone_surrogate_in_a_reply_is_replaced_and_the_reply_is_complete() {
     let broken = ScriptedReply::text("before § behind");
     for target in TARGETS {
         let events = broken.events(target).replace('§', r"\ud800");
-        let server = ModelServer::playing([HttpReply::stream(events)]);
+        let server = ModelServer::replying([HttpReply::stream(events)]);
         let streamed = ask(&model(target, &server)).await;
         let body = broken.whole_body(target).replace('§', r"\udfff");
-        let server = ModelServer::playing([HttpReply::json(200, body)]);
+        let server = ModelServer::replying([HttpReply::json(200, body)]);
         let endpoint = endpoint(&server).without_streaming();
         let whole = ask(&HttpModel::new(target, endpoint).unwrap()).await;
         for reply in [streamed, whole] {

@@ -393,7 +393,7 @@ async fn run_case(target: Target, case: &'static Case) {
     let name = format!("{target}: {}", case.name);
     let mut replies = (case.replies)(target);
     replies.push(ScriptedReply::text("Here I am.").streamed(target));
-    let server = ModelServer::playing(replies);
+    let server = ModelServer::replying(replies);
     let conversation = conversation().await;
     let agent = Agent::new(conversation.clone(), model(target, &server)).tool(Load);
     conversation
@@ -472,7 +472,7 @@ async fn check_requests_of_calls(name: &str, agent: &Agent, received: &[Received
 async fn retry_after_is_respected_and_stored_in_the_manifest() {
     let limited =
         Reply::json(429, r#"{"error":{"message":"slowly"}}"#).header("retry-after", "0.3");
-    let server = ModelServer::playing([limited, ok(Target::Anthropic)]);
+    let server = ModelServer::replying([limited, ok(Target::Anthropic)]);
     let agent = Agent::new(conversation().await, model(Target::Anthropic, &server));
     let start = Instant::now();
     agent.send(Message::user("Hi")).await.unwrap();
@@ -487,7 +487,7 @@ async fn retry_after_is_respected_and_stored_in_the_manifest() {
 async fn a_cancelled_run_stores_the_partial_answer() {
     for target in TARGETS {
         let slow = Reply::stream(long(target)).in_pieces(64).pausing(Duration::from_millis(10));
-        let server = ModelServer::playing([slow, ok(target)]);
+        let server = ModelServer::replying([slow, ok(target)]);
         let conversation = conversation().await;
         conversation.append([Message::user("Tell me.")]).await.unwrap();
         let cancel = CancelToken::new();
@@ -514,7 +514,7 @@ async fn a_cancelled_run_stores_the_partial_answer() {
 async fn a_dropped_run_stores_no_part_of_the_answer() {
     let slow =
         Reply::stream(long(Target::Anthropic)).in_pieces(64).pausing(Duration::from_millis(50));
-    let server = ModelServer::playing([slow, ok(Target::Anthropic)]);
+    let server = ModelServer::replying([slow, ok(Target::Anthropic)]);
     let agent = Agent::new(conversation().await, model(Target::Anthropic, &server));
     let run =
         tokio::time::timeout(Duration::from_millis(300), agent.send(Message::user("Hi"))).await;

@@ -20,7 +20,7 @@ async fn a_reopened_store_has_the_manifests_of_all_calls() {
     let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     for target in TARGETS {
         let name = target.name();
-        let server = ModelServer::playing([
+        let server = ModelServer::replying([
             ScriptedReply::call("c1", "load", r#"{"host":"a"}"#).streamed(target),
             ScriptedReply { thinking: "Hm.", signature: "c2ln", ..ScriptedReply::text("Idle.") }
                 .streamed(target),
@@ -60,7 +60,7 @@ async fn a_reopened_store_has_the_manifests_of_all_calls() {
 
 #[tokio::test]
 async fn the_manifest_of_a_failed_call_is_in_the_log_but_in_no_view() {
-    let server = ModelServer::playing([Reply::json(403, "{}")]);
+    let server = ModelServer::replying([Reply::json(403, "{}")]);
     let agent = agent(Target::OpenAiChat, &server).await;
     let conversation = agent.conversation();
     conversation.append([Message::user("Hi")]).await.unwrap();
@@ -79,7 +79,7 @@ async fn the_manifest_of_a_failed_call_is_in_the_log_but_in_no_view() {
 
 #[tokio::test]
 async fn the_request_of_a_call_is_not_reproducible_after_a_message_was_erased() {
-    let server = ModelServer::playing([ScriptedReply::text("Noted.").streamed(Target::Anthropic)]);
+    let server = ModelServer::replying([ScriptedReply::text("Noted.").streamed(Target::Anthropic)]);
     let agent = agent(Target::Anthropic, &server).await;
     agent.send(Message::user("My password is hunter2.")).await.unwrap();
     agent.request_of_call(1).await.unwrap();
@@ -91,7 +91,7 @@ async fn the_request_of_a_call_is_not_reproducible_after_a_message_was_erased() 
 #[tokio::test]
 async fn a_rollback_changes_cumulative_totals_but_not_lifetime_totals() {
     let target = Target::OpenAiChat;
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         text_reply("a", 100, 1).streamed(target),
         text_reply("b", 200, 2).streamed(target),
         text_reply("c", 400, 4).streamed(target),
@@ -139,7 +139,7 @@ async fn costs_come_from_the_price_table() {
     );
     let reply = ScriptedReply { usage: Some((1_000, 400, 20)), ..ScriptedReply::text("ok") };
     let target = Target::Anthropic;
-    let server = ModelServer::playing([reply.streamed(target), reply.streamed(target)]);
+    let server = ModelServer::replying([reply.streamed(target), reply.streamed(target)]);
     let agent = agent(target, &server).await.prices(prices.unwrap());
     agent.send(Message::user("Hi")).await.unwrap();
     agent.send(Message::user("Hi")).await.unwrap();
@@ -236,7 +236,7 @@ async fn concurrent_agents_number_their_calls_without_gaps() {
 #[tokio::test]
 async fn a_message_appended_from_a_child_is_not_a_call_of_the_parent() {
     let target = Target::Anthropic;
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         text_reply("one", 10, 1).streamed(target),
         ScriptedReply { thinking: "Hm.", signature: "c2ln", ..text_reply("two", 20, 2) }
             .streamed(target),
@@ -291,7 +291,7 @@ async fn operations_of_a_workflow_may_have_any_form() {
 #[tokio::test]
 async fn thinking_that_an_edit_made_invalid_is_not_sent() {
     let target = Target::Anthropic;
-    let server = ModelServer::playing([1, 2].map(|_| ScriptedReply::text("ok").streamed(target)));
+    let server = ModelServer::replying([1, 2].map(|_| ScriptedReply::text("ok").streamed(target)));
     let endpoint = Endpoint::new(format!("{}/v1", server.url()), "claude-fable-5-1").key("k");
     let agent = Agent::new(conversation().await, HttpModel::new(target, endpoint).unwrap());
     let answer = serde_json::json!({ "role": "assistant",

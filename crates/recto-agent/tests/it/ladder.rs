@@ -116,7 +116,7 @@ async fn messages_after_the_question_are_summarised_if_those_before_it_cannot() 
 
 #[tokio::test]
 async fn a_window_that_fits_starts_at_a_turn() {
-    let server = ModelServer::playing([plain("Fine.").streamed(TARGET)]);
+    let server = ModelServer::replying([plain("Fine.").streamed(TARGET)]);
     let agent = agent(TARGET, &server).await;
     let agent = agent.budget(budget(5_000, 900, 500, &[Strategy::SlidingWindow]));
     fill(&agent, 25).await;
@@ -189,7 +189,7 @@ async fn disturbed(
 
 #[tokio::test]
 async fn cancelling_a_summary_stops_the_strategies_and_the_run() {
-    let server = ModelServer::playing([plain("They talked.").streamed(TARGET)]);
+    let server = ModelServer::replying([plain("They talked.").streamed(TARGET)]);
     let cancel = CancelToken::new();
     let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
     let agent = disturbed(&server, &ladder, |_| Meanwhile::Cancel(cancel.clone())).await;
@@ -207,7 +207,7 @@ async fn cancelling_a_summary_stops_the_strategies_and_the_run() {
 
 #[tokio::test]
 async fn a_summary_is_applied_after_a_concurrent_write() {
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         plain("They talked.").streamed(TARGET),
         plain("Fine.").streamed(TARGET),
     ]);
@@ -227,7 +227,7 @@ async fn a_summary_is_applied_after_a_concurrent_write() {
 
 #[tokio::test]
 async fn a_summary_of_messages_that_were_hidden_meanwhile_is_not_applied() {
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         plain("They talked.").streamed(TARGET),
         plain("Fine.").streamed(TARGET),
     ]);

@@ -234,7 +234,7 @@ async fn a_server_at_a_url_works_with_and_without_a_handshake() {
 async fn a_model_calls_tools_of_a_server_and_a_crash_is_a_result() {
     for target in TARGETS {
         for (kind, said) in [("plain", "web-1"), ("dies", "exit status: 9")] {
-            let model = ModelServer::playing([
+            let model = ModelServer::replying([
                 ScriptedReply::call("c1", "s__echo", r#"{"host":"web-1"}"#).streamed(target),
                 ScriptedReply::text("I see.").streamed(target),
             ]);

@@ -79,7 +79,7 @@ fn check_secrets(text: &str) {
 async fn spans_have_numbers_and_names_but_no_content_and_no_keys() {
     for target in TARGETS {
         let error = r#"{"error":{"message":"Bearer sk-very-secret asked about marmalade"}}"#;
-        let server = ModelServer::playing([
+        let server = ModelServer::replying([
             Reply::json(500, error),
             ScriptedReply::call("c1", "load", r#"{"host":"orchid"}"#)
                 .and_call("c2", "tulip", "{}")
@@ -120,7 +120,7 @@ async fn spans_have_numbers_and_names_but_no_content_and_no_keys() {
 async fn the_span_of_a_summary_has_its_call_number_and_no_content_of_failures() {
     let target = Target::OpenAiChat;
     let refusal = r#"{"error":{"message":"marmalade is not allowed, sk-very-secret"}}"#;
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         ScriptedReply { usage: None, ..ScriptedReply::text("They spoke of velvet.") }
             .streamed(target),
         Reply::json(400, refusal),

@@ -35,7 +35,7 @@ async fn a_key_that_a_provider_repeats_in_a_stream_is_redacted() {
         // The key is at the position at which the quoted text might be cut.
         let half = format!("{}{KEY}", "x".repeat(69));
         for event in [error.to_string(), format!("{{{KEY}"), format!("{{{half}")] {
-            let server = ModelServer::playing([Reply::stream(format!("data: {event}\n\n"))]);
+            let server = ModelServer::replying([Reply::stream(format!("data: {event}\n\n"))]);
             let text =
                 error_and_log(Agent::new(conversation().await, model(target, &server))).await;
             assert!(text.contains('…') && !text.contains("sk-very"), "{target}: {text}");
@@ -45,7 +45,8 @@ async fn a_key_that_a_provider_repeats_in_a_stream_is_redacted() {
 
 #[tokio::test]
 async fn a_key_in_the_url_is_in_no_error_and_no_manifest() {
-    let server = ModelServer::playing([Reply::json(400, r#"{"error":{"message":"bad key=abc"}}"#)]);
+    let server =
+        ModelServer::replying([Reply::json(400, r#"{"error":{"message":"bad key=abc"}}"#)]);
     let base = |url: &str| format!("{}/v1?key=abc", url.replace("//", "//user:pass-word@"));
     let endpoint = Endpoint::new(base(&server.url()), "m");
     let agent = Agent::new(conversation().await, HttpModel::openai_chat(endpoint).unwrap());

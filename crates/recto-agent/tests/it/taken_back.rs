@@ -30,7 +30,7 @@ async fn a_message_that_cannot_be_sent_is_removed_from_the_view() {
 #[tokio::test]
 async fn a_message_over_the_limit_is_hidden_and_later_versions_are_kept() {
     let target = Target::OpenAiChat;
-    let server = ModelServer::playing([]);
+    let server = ModelServer::replying([]);
     // Clearing results is not enough, and nothing else can be hidden.
     let strategies = vec![Strategy::ClearToolResults];
     let (limit, threshold) = (Some(400), Some(300));

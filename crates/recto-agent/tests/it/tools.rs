@@ -91,7 +91,7 @@ async fn parallel_calls_run_at_the_same_time_under_their_own_names() {
 
 #[tokio::test]
 async fn cancelled_tools_have_results() {
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         ScriptedReply::call("c1", "my_tool", "{}").streamed(Target::OpenAiChat),
         ScriptedReply::text("As you like.").streamed(Target::OpenAiChat),
     ]);
@@ -126,7 +126,7 @@ async fn a_program_is_a_tool() {
     let tool = Tool::from_json(
         r#"{"name":"count","description":"Counts.","parameters":{"type":"object"}}"#,
     );
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         ScriptedReply::call("c1", "count", r#"{"a": "four"}"#).streamed(Target::Anthropic),
         ScriptedReply::text("13 bytes.").streamed(Target::Anthropic),
     ]);
@@ -156,7 +156,7 @@ async fn items_after_reasoning_are_sent_back_unchanged() {
     let target = Target::OpenAiResponses;
     let thought =
         ScriptedReply { thinking: "Hm.", signature: "c2ln", ..ScriptedReply::text("I look.") };
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         thought.and_call("c1", "load", r#"{"host":"web-1"}"#).streamed(target),
         ScriptedReply::text("Idle.").streamed(target),
     ]);
@@ -203,7 +203,7 @@ async fn reasoning_details_of_a_router_are_sent_back_with_the_results() {
     ];
     let target = Target::OpenAiChat;
     let stream = testserver::Reply::stream(events.concat() + "data: [DONE]\n\n");
-    let server = ModelServer::playing([stream, ScriptedReply::text("Idle.").streamed(target)]);
+    let server = ModelServer::replying([stream, ScriptedReply::text("Idle.").streamed(target)]);
     let agent = agent(target, &server).await.tool(Load);
     agent.send(Message::user("How busy is web-1?")).await.unwrap();
     let received = server.received();
@@ -226,7 +226,7 @@ async fn requests_follow_the_api_version_of_the_endpoint() {
     for (version, header, is_sent) in
         [(None, "2023-06-01", true), (Some("2026-10-21"), "2026-10-21", false)]
     {
-        let server = ModelServer::playing([ScriptedReply::text("Yes.").streamed(target)]);
+        let server = ModelServer::replying([ScriptedReply::text("Yes.").streamed(target)]);
         let mut endpoint = crate::endpoint(&server);
         endpoint.api_version = version.map(str::to_owned);
         let model = recto_agent::HttpModel::anthropic(endpoint).unwrap();
@@ -272,7 +272,7 @@ async fn a_tool_that_no_provider_accepts_is_not_stored() {
             Box::pin(async { ToolOutput::ok("") })
         }
     }
-    let server = ModelServer::playing([]);
+    let server = ModelServer::replying([]);
     let agent = agent(Target::OpenAiChat, &server).await.tool(Odd);
     let error = agent.send(Message::user("Hi!")).await.unwrap_err();
     assert!(error.to_string().contains("odd"), "{error}");
@@ -288,7 +288,7 @@ async fn a_tool_runs_only_with_an_object_as_input() {
         for (number, input) in inputs.iter().enumerate() {
             reply = reply.and_call(&format!("c{number}"), "load", input);
         }
-        let server = ModelServer::playing([
+        let server = ModelServer::replying([
             reply.streamed(target),
             ScriptedReply::text("Sorry.").streamed(target),
         ]);
@@ -321,7 +321,7 @@ async fn the_number_of_concurrent_calls_is_limited() {
     let target = Target::OpenAiChat;
     let reply = (0..40)
         .fold(ScriptedReply::text(""), |reply, n| reply.and_call(&format!("c{n}"), "busy", "{}"));
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         reply.streamed(target),
         ScriptedReply::text("Done.").streamed(target),
     ]);

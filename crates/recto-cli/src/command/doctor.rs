@@ -148,7 +148,8 @@ fn examine(
     Ok(())
 }
 
-/// What cannot be read: `advice` is for damage. A store that is locked or out of reach is not damaged.
+/// The finding about data that cannot be read. If the error reports damage, the finding has `advice`; a store
+/// that is locked or cannot be reached is not damaged.
 fn unreadable(
     about: &'static str,
     found: String,

@@ -33,7 +33,7 @@ pub(crate) fn call_reply(name: &str, arguments: &str) -> Reply {
 
 #[test]
 fn each_line_is_answered_and_every_call_can_be_shown() {
-    let server = ModelServer::playing([text_reply("Hello,\n\u{1b}[31mred!"), text_reply("Bye.")]);
+    let server = ModelServer::replying([text_reply("Hello,\n\u{1b}[31mred!"), text_reply("Bye.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let url = format!("{}/v1", server.url());
@@ -72,7 +72,7 @@ fn each_line_is_answered_and_every_call_can_be_shown() {
 #[test]
 fn tools_are_programs_named_in_the_configuration() {
     let server =
-        ModelServer::playing([call_reply("count", r#"{"a": "four"}"#), text_reply("13 bytes.")]);
+        ModelServer::replying([call_reply("count", r#"{"a": "four"}"#), text_reply("13 bytes.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let tool = json!({"name": "count", "description": "Counts bytes.", "command": ["wc", "-c"],
@@ -94,7 +94,7 @@ fn tools_are_programs_named_in_the_configuration() {
 
 #[test]
 fn a_failed_chat_prints_the_reason_and_can_be_continued() {
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         Reply::json(401, r#"{"error":{"message":"no such key"}}"#),
         text_reply("Here I am."),
     ]);
@@ -129,7 +129,7 @@ fn a_failed_chat_prints_the_reason_and_can_be_continued() {
 
 #[test]
 fn fields_are_copied_unchanged_into_the_request() {
-    let server = ModelServer::playing([text_reply("Fine.")]);
+    let server = ModelServer::replying([text_reply("Fine.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let file = stage.file(
@@ -189,7 +189,7 @@ fn with_greeter(stage: &Stage, server: &ModelServer) -> String {
 #[cfg(unix)]
 #[test]
 fn mcp_servers_are_named_in_the_configuration() {
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         call_reply("hall__greet", r#"{"name":"Anna"}"#),
         text_reply("Done."),
         call_reply("hall__greet", r#"{"name":"Bob"}"#),
@@ -236,7 +236,7 @@ pub(crate) fn slow_reply() -> Reply {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_stops_the_answer_and_the_chat_continues() {
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         slow_reply(),
         call_reply("hall__greet", r#"{"name":"Anna"}"#),
         text_reply("Here I am."),
@@ -280,7 +280,7 @@ fn ctrl_c_stops_the_answer_and_the_chat_continues() {
 #[cfg(unix)]
 #[test]
 fn the_end_of_the_input_ends_the_chat() {
-    let server = ModelServer::playing([text_reply("Bye.")]);
+    let server = ModelServer::replying([text_reply("Bye.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let url = format!("{}/v1", server.url());
@@ -295,7 +295,7 @@ fn the_end_of_the_input_ends_the_chat() {
 
 #[test]
 fn calls_are_listed_with_costs_and_calibration() {
-    let server = ModelServer::playing([text_reply("One."), text_reply("Two.")]);
+    let server = ModelServer::replying([text_reply("One."), text_reply("Two.")]);
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     let url = format!("{}/v1", server.url());

@@ -58,7 +58,7 @@ fn runs(process: &str) -> bool {
 
 #[test]
 fn a_tool_sees_its_configured_variables_but_not_the_key() {
-    let server = ModelServer::playing([call_reply("env", "{}"), text_reply("I see.")]);
+    let server = ModelServer::replying([call_reply("env", "{}"), text_reply("I see.")]);
     let stage = staged();
     let tool = json!({"name": "env", "description": "Says what it sees.", "command": ["env"],
         "env": {"GIVEN": "yes"}, "variables": ["LISTED"]});
@@ -76,7 +76,7 @@ fn a_tool_sees_its_configured_variables_but_not_the_key() {
 
 #[test]
 fn an_error_in_the_configuration_of_a_tool_names_the_tool() {
-    let server = ModelServer::playing([]);
+    let server = ModelServer::replying([]);
     let stage = staged();
     let tool = json!({"name": "t", "description": "d", "command": ["true"]});
     let with = |field: &str, value: Value| {
@@ -112,7 +112,7 @@ fn an_error_in_the_configuration_of_a_tool_names_the_tool() {
 
 #[test]
 fn the_result_of_a_tool_that_times_out_has_its_output() {
-    let server = ModelServer::playing([call_reply("t", "{}"), text_reply("I see.")]);
+    let server = ModelServer::replying([call_reply("t", "{}"), text_reply("I see.")]);
     let stage = staged();
     let command = ["sh", "-c", "echo begun; sleep 30"];
     let tool = json!({"name": "t", "description": "d", "command": command, "timeout": 0.3});
@@ -125,7 +125,7 @@ fn the_result_of_a_tool_that_times_out_has_its_output() {
 #[test]
 fn a_partial_answer_is_stored_after_a_closed_pipe_or_a_signal() {
     for signal in [None, Some(("TERM", 143)), Some(("HUP", 129))] {
-        let server = ModelServer::playing([slow_reply()]);
+        let server = ModelServer::replying([slow_reply()]);
         let stage = staged();
         let url = url(&server);
         let mut command = recto(&stage, &chat(&url, &["Tell me."]));
@@ -160,7 +160,7 @@ fn a_partial_answer_is_stored_after_a_closed_pipe_or_a_signal() {
 fn an_interactive_chat_prints_an_error_and_prompts_again() {
     let refuses = || Reply::json(400, r#"{"error":{"message":"not today"}}"#);
     let server =
-        ModelServer::playing([refuses(), refuses(), text_reply("Here I am."), text_reply("Bye.")]);
+        ModelServer::replying([refuses(), refuses(), text_reply("Here I am."), text_reply("Bye.")]);
     let stage = staged();
     let url = url(&server);
     let mut session = Session::start(&stage, &chat(&url, &[]), &[]);
@@ -186,7 +186,7 @@ fn an_interactive_chat_prints_an_error_and_prompts_again() {
 #[test]
 fn answers_before_an_error_are_in_the_output() {
     let refuses = Reply::json(400, r#"{"error":{"message":"not today"}}"#);
-    let server = ModelServer::playing([text_reply("One."), refuses, text_reply("Three.")]);
+    let server = ModelServer::replying([text_reply("One."), refuses, text_reply("Three.")]);
     let stage = staged();
     let url = url(&server);
     let ran = stage.perform(&chat(&url, &["--json"]), "a\nb\nc\n", StreamInfo::default());
@@ -205,7 +205,7 @@ fn answers_before_an_error_are_in_the_output() {
 
 #[test]
 fn a_message_without_an_answer_can_be_hidden() {
-    let server = ModelServer::playing([Reply::json(400, r#"{"error":{"message":"no"}}"#)]);
+    let server = ModelServer::replying([Reply::json(400, r#"{"error":{"message":"no"}}"#)]);
     let stage = staged();
     let url = url(&server);
     let ran = stage.run(&chat(&url, &["Hi!"]));
@@ -216,7 +216,7 @@ fn a_message_without_an_answer_can_be_hidden() {
 
 #[test]
 fn a_message_that_does_not_fit_is_not_stored_and_the_error_names_commands() {
-    let server = ModelServer::playing([text_reply("Fine.")]);
+    let server = ModelServer::replying([text_reply("Fine.")]);
     let stage = staged();
     stage.plain(&["settings", "--token-limit", "200"]);
     let url = url(&server);
@@ -247,7 +247,7 @@ fn retries_refusals_and_failed_compressions_are_reported() {
         json!({"choices": [{"delta": {"refusal": "I will not do that."}}]}),
         json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
     ]);
-    let server = ModelServer::playing([busy, refusal, text_reply("Fine.")]);
+    let server = ModelServer::replying([busy, refusal, text_reply("Fine.")]);
     let stage = staged();
     let url = url(&server);
     let ran = stage.run(&chat(&url, &["Do it."]));
@@ -269,7 +269,7 @@ fn retries_refusals_and_failed_compressions_are_reported() {
 
 #[test]
 fn show_call_prints_the_exact_bytes_without_a_terminal() {
-    let server = ModelServer::playing([text_reply("Fine.")]);
+    let server = ModelServer::replying([text_reply("Fine.")]);
     let stage = staged();
     stage.plain(&chat(&url(&server), &["Hi!"]));
     assert_eq!(stage.plain(&["show", "--call", "1"]).as_bytes(), server.received()[0].body);
@@ -277,7 +277,7 @@ fn show_call_prints_the_exact_bytes_without_a_terminal() {
 
 #[test]
 fn an_mcp_server_that_ignores_sigterm_is_killed_when_the_chat_ends() {
-    let server = ModelServer::playing([]);
+    let server = ModelServer::replying([]);
     let stage = staged();
     let script =
         crate::chat::GREETER.replacen("while", "echo $$ > \"$FILE\"\ntrap '' TERM\nwhile", 1)
@@ -330,7 +330,7 @@ fn a_program_cannot_read_the_key_of_the_process_that_started_it() {
 fn peek_at_the_key(started: impl Fn(Command, &Stage) -> Command) {
     const PEEK: &str = "tr '\\0' '\\n' < /proc/$PPID/environ; cat /proc/$PPID/environ \
         /proc/$PPID/cmdline; timeout 1 cat /proc/$PPID/fd/3 /dev/fd/3; echo over";
-    let server = ModelServer::playing([
+    let server = ModelServer::replying([
         call_reply("peek", "{}"),
         call_reply("hall__greet", r#"{"name":"Anna"}"#),
         text_reply("I see."),
@@ -358,7 +358,7 @@ fn peek_at_the_key(started: impl Fn(Command, &Stage) -> Command) {
 #[cfg(target_os = "linux")]
 #[test]
 fn descendants_in_other_process_groups_are_killed_when_the_chat_ends() {
-    let server = ModelServer::playing([call_reply("t", "{}"), text_reply("Started.")]);
+    let server = ModelServer::replying([call_reply("t", "{}"), text_reply("Started.")]);
     let stage = staged();
     let (of_server, of_tool) = (stage.file("server", ""), stage.file("tool", ""));
     let start = |file: &str| format!("setsid sh -c 'echo $$ > {file}; exec sleep 300' >&- 2>&- &");
@@ -418,7 +418,7 @@ fn a_missing_key_is_reported_before_anything_is_sent_or_stored() {
 
 #[test]
 fn a_chat_without_configured_tools_keeps_the_tools_of_the_conversation() {
-    let server = ModelServer::playing([call_reply("ls", "{}"), text_reply("I cannot.")]);
+    let server = ModelServer::replying([call_reply("ls", "{}"), text_reply("I cannot.")]);
     let stage = Stage::new();
     let tools = stage.file("tools.json", r#"[{"name":"ls","description":"Lists."}]"#);
     stage.plain(&["new", "talk", "--tools", &tools]);
@@ -436,7 +436,7 @@ fn a_chat_without_configured_tools_keeps_the_tools_of_the_conversation() {
 #[test]
 fn messages_of_failed_calls_are_counted_when_the_next_one_is_sent() {
     let refuses = || Reply::json(400, r#"{"error":{"message":"not today"}}"#);
-    let server = ModelServer::playing([refuses(), refuses(), text_reply("Here I am.")]);
+    let server = ModelServer::replying([refuses(), refuses(), text_reply("Here I am.")]);
     let stage = staged();
     let url = url(&server);
     let first = stage.run(&chat(&url, &["Hi"]));

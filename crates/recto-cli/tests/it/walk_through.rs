@@ -307,7 +307,7 @@ fn the_commands_of_the_agent_page_work() {
         crate::chat::call_reply("disk", "{}"),
         crate::chat::text_reply("The disks are nearly empty."),
     ];
-    let server = testserver::ModelServer::playing(replies);
+    let server = testserver::ModelServer::replying(replies);
     let (_, block) = AGENT.split_once("```json\n").expect("the page has a configuration");
     let (block, _) = block.split_once("```").expect("the block ends");
     let mut configuration = block.to_owned();

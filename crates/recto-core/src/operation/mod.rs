@@ -184,6 +184,14 @@ operations! {
     Redo("REDO"),
 }
 
+impl OperationKind {
+    /// Whether the operation restores an earlier view: ROLLBACK, BATCH_END, UNDO and REDO.
+    pub fn restores_view(self) -> bool {
+        use OperationKind::{BatchEnd, Redo, Rollback, Undo};
+        matches!(self, BatchEnd | Redo | Rollback | Undo)
+    }
+}
+
 impl fmt::Display for OperationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -63,11 +63,11 @@ pub enum TimelineEvent {
 
 impl TimelinePoint {
     fn of(info: &VersionInfo, log_tokens: u64) -> TimelinePoint {
-        use OperationKind::{BatchEnd, Compress, Fit, Redo, Rollback, Undo};
+        use OperationKind::{Compress, Fit};
         let opened = info.batch_opened_by == info.version && info.version.0 > 0;
         let event = match info.operation {
             Compress | Fit => TimelineEvent::Compression,
-            BatchEnd | Rollback | Undo | Redo => TimelineEvent::Back,
+            kind if kind.restores_view() => TimelineEvent::Back,
             _ if opened => TimelineEvent::Batch,
             _ => TimelineEvent::None,
         };

@@ -46,14 +46,19 @@ impl Attempts {
         F: Future<Output = Result<T, Fault>>,
     {
         loop {
-            if let ControlFlow::Break(result) = self.settle(attempt(self.in_doubt).await).await {
+            if let ControlFlow::Break(result) =
+                self.handle_result(attempt(self.in_doubt).await).await
+            {
                 return result;
             }
         }
     }
 
     /// Handles the result of an attempt: breaks with the final result, or continues after a pause.
-    async fn settle<T>(&mut self, attempt: Result<T, Fault>) -> ControlFlow<Result<T, Error>> {
+    async fn handle_result<T>(
+        &mut self,
+        attempt: Result<T, Fault>,
+    ) -> ControlFlow<Result<T, Error>> {
         self.made += 1;
         let (reason, max_attempts) = match attempt {
             Ok(done) => return ControlFlow::Break(Ok(done)),
@@ -106,7 +111,7 @@ mod tests {
         ] {
             let mut attempts = Attempts::of_write("testing");
             loop {
-                if let ControlFlow::Break(end) = attempts.settle(fault()).await {
+                if let ControlFlow::Break(end) = attempts.handle_result(fault()).await {
                     assert_eq!(end, Err(error));
                     break;
                 }
@@ -118,10 +123,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_unreachable_server_after_a_lost_connection_leaves_the_outcome_unknown() {
         let mut attempts = Attempts::of_write("testing");
-        let _ = attempts.settle(Err::<(), _>(Fault::Lost("gone".into()))).await;
+        let _ = attempts.handle_result(Err::<(), _>(Fault::Lost("gone".into()))).await;
         loop {
             let down = Err::<(), _>(Fault::Unreachable("down".into()));
-            if let ControlFlow::Break(end) = attempts.settle(down).await {
+            if let ControlFlow::Break(end) = attempts.handle_result(down).await {
                 assert_eq!(end, Err(Error::UnknownOutcome));
                 break;
             }

@@ -8,7 +8,7 @@ use crate::error::Cause;
 
 /// Statements that read every byte, so that the server verifies its page checksums if it has any, and
 /// count rows without a conversation.
-const LOOKS: [(&str, &str); 9] = [
+const CHECKS: [(&str, &str); 9] = [
     (
         "recto_commits",
         "SELECT count(md5(m.body)) * 0 + count(*) FILTER (WHERE c.id IS NULL) FROM recto_commits m LEFT JOIN recto_conversations c ON c.tenant = m.tenant AND c.id = m.conversation",
@@ -31,7 +31,7 @@ const LOOKS: [(&str, &str); 9] = [
     ),
     (
         "recto_parents",
-        "SELECT count(*) FROM (SELECT tenant, id, (lineage::jsonb -> -1 ->> 'id')::uuid FROM recto_conversations WHERE lineage::jsonb -> -1 IS NOT NULL) AS said (tenant, fork, parent) FULL JOIN recto_parents p USING (tenant, fork, parent) WHERE said.fork IS NULL OR p.fork IS NULL",
+        "SELECT count(*) FROM (SELECT tenant, id, (lineage::jsonb -> -1 ->> 'id')::uuid FROM recto_conversations WHERE lineage::jsonb -> -1 IS NOT NULL) AS expected (tenant, fork, parent) FULL JOIN recto_parents p USING (tenant, fork, parent) WHERE expected.fork IS NULL OR p.fork IS NULL",
     ),
     // Rows that do not start where the one before ends: a version or a page is missing.
     (
@@ -56,18 +56,19 @@ SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(ARRAY[
 impl PostgresStore {
     /// Runs the checks.
     pub(super) async fn check_tables(&self) -> Result<Vec<String>, Error> {
-        Attempts::of_read("checking the tables").perform(|_| self.try_to_look()).await
+        Attempts::of_read("checking the tables").perform(|_| self.run_checks()).await
     }
 
-    async fn try_to_look(&self) -> Result<Vec<String>, Fault> {
+    async fn run_checks(&self) -> Result<Vec<String>, Fault> {
         let client = self.connections.get_for_long_work().await?;
         let mut found = Vec::new();
-        for (table, look) in LOOKS {
-            match client.query_one(look, &[]).await.map_err(Fault::from) {
+        for (table, check) in CHECKS {
+            match client.query_one(check, &[]).await.map_err(Fault::from) {
                 Ok(row) => {
-                    let alone: i64 = row.try_get(0)?;
-                    if alone > 0 {
-                        found.push(format!("{table} has {alone} rows without their counterpart"));
+                    let unpaired: i64 = row.try_get(0)?;
+                    if unpaired > 0 {
+                        found
+                            .push(format!("{table} has {unpaired} rows without their counterpart"));
                     }
                 }
                 Err(Fault::Failed(reason))

@@ -101,7 +101,7 @@ impl PostgresStore {
 
     /// Writes the tables again, without deleted and replaced rows.
     pub(super) async fn drop_copies(&self) -> Result<(), Error> {
-        let cleared = Attempts::of_read("clearing away old rows").perform(|_| self.clear_away());
+        let cleared = Attempts::of_read("removing old rows").perform(|_| self.vacuum_tables());
         cleared.await.map_err(copies_left)
     }
 
@@ -128,7 +128,7 @@ impl PostgresStore {
         Ok(transaction.commit().await?)
     }
 
-    async fn clear_away(&self) -> Result<(), Fault> {
+    async fn vacuum_tables(&self) -> Result<(), Fault> {
         let client = self.connections.get_for_long_work().await?;
         wait_for_older_transactions(&client, self.erase_wait).await?;
         let file_of = client.prepare_cached(FILE_OF).await?;

@@ -134,19 +134,19 @@ fn wait(attempt: i32) -> bool {
 fn pause(attempt: i32) {
     WAITED.set(true);
     let longest = 200 * (1 + attempt.clamp(0, 49) as u64);
-    sleep(Duration::from_micros(100 + uneven() % longest));
+    sleep(Duration::from_micros(100 + pseudo_random() % longest));
 }
 
 /// Sleeps if this thread had to wait for other processes, so that they get the lock next: SQLite's
 /// lock has no queue.
-pub(super) fn give_way() {
+pub(super) fn yield_to_other_processes() {
     if WAITED.replace(false) {
-        sleep(Duration::from_micros(100 + uneven() % 400));
+        sleep(Duration::from_micros(100 + pseudo_random() % 400));
     }
 }
 
 /// A pseudo-random number that differs between processes.
-fn uneven() -> u64 {
+fn pseudo_random() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let mixed = now.map_or(0, |since| since.as_nanos() as u64) ^ u64::from(std::process::id());
     mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40

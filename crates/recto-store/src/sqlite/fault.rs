@@ -28,10 +28,10 @@ impl From<rusqlite::Error> for Fault {
 
 impl Fault {
     /// Converts to the error that the caller receives.
-    pub(super) fn during(self, doing: &'static str) -> Error {
+    pub(super) fn during(self, action: &'static str) -> Error {
         match self {
             Fault::Refused(error) => error,
-            Fault::Database(error) => Error::failed(doing, reason(&error)),
+            Fault::Database(error) => Error::failed(action, reason(&error)),
         }
     }
 
@@ -98,7 +98,7 @@ fn meaning(error: &rusqlite::ffi::Error) -> String {
         ErrorCode::TooBig => ("SQLITE_TOOBIG", "a value is too long"),
         ErrorCode::ConstraintViolation => ("SQLITE_CONSTRAINT", "a row contradicts another"),
         ErrorCode::NotADatabase => ("SQLITE_NOTADB", "the file is not a database"),
-        _ => return format!("SQLite answered with code {}", error.extended_code),
+        _ => return format!("SQLite returned code {}", error.extended_code),
     };
     match error.extended_code > 0xff {
         true => format!("{meaning} ({name}, extended code {})", error.extended_code),

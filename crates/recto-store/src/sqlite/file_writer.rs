@@ -155,7 +155,7 @@ impl GroupWriter for FileWriter {
     }
 
     fn after_group(&mut self) {
-        connection::give_way();
+        connection::yield_to_other_processes();
     }
 }
 
@@ -217,7 +217,7 @@ impl FileWriter {
                 }
                 self.db.prepare_cached("RELEASE request")?.execute([])?;
             }
-            results.push(done.map_err(|fault| fault.during(request.doing())));
+            results.push(done.map_err(|fault| fault.during(request.action())));
         }
         Ok(Some(results))
     }

@@ -122,7 +122,7 @@ fn damaged_rows_of(
     if let Some(parent) = parent {
         note(read::check_indexed(db, parent.id));
     }
-    note(dense(db, conversation, parent));
+    note(check_gaps(db, conversation, parent));
     note(read::newest(db, number, id).map(drop));
     match read::readable_commits(db, id, None) {
         Ok(rows) => {
@@ -329,7 +329,7 @@ const ORPHANED_WORDS: [(&str, &str); 2] = [
 ];
 
 /// Checks that no version and no page is missing.
-fn dense(
+fn check_gaps(
     db: &Connection,
     conversation: &read::Conversation,
     from: Option<Ancestor>,
@@ -343,7 +343,7 @@ fn dense(
     let places = number.places();
     let places = select.query_map([places.start(), places.end()], |row| row.get(0))?;
     for place in places {
-        let (_, version) = Number::and_number(place?);
+        let (_, version) = Number::split(place?);
         if version != next {
             return Err(read::damaged(id, format!("version {next} is missing")));
         }

@@ -84,7 +84,7 @@ impl Default for SqliteOptions {
 ///
 /// let store = SqliteStore::open("recto.db", SqliteOptions::default()).await?;
 /// let names = store.list(&Tenant::default(), None, 100).await?;
-/// store.backup("talks-today.db").await?;
+/// store.backup("today.db").await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -168,14 +168,14 @@ impl SqliteStore {
         Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: Err(reason) })
     }
 
-    /// Copies everything as it is now into a new file, while others go on reading and writing. The
+    /// Copies everything as it is now into a new file, while other requests read and write. The
     /// copy is a separate store. Refused if there is a file of that name.
     pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<(), Error> {
         let to = to.into();
         self.readers.read("copying the file", move |db| inspection::copy(db, &to)).await
     }
 
-    /// Has the writer do something, and waits until it is durable.
+    /// Sends a request to the writer, and waits until it is durable.
     fn write<'a>(&'a self, checked: Result<WriteRequest, Error>) -> StoreFuture<'a, ()> {
         self.write_all(checked.map(|request| vec![request]))
     }
@@ -183,20 +183,20 @@ impl SqliteStore {
     fn write_all<'a>(&'a self, checked: Result<Vec<WriteRequest>, Error>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let requests = checked?;
-            let Some(doing) = requests.first().map(WriteRequest::doing) else { return Ok(()) };
+            let Some(action) = requests.first().map(WriteRequest::action) else { return Ok(()) };
             match &self.writer {
-                Ok(writer) => writer.write(requests, doing).await,
-                Err(reason) => Err(Error::failed(doing, &**reason)),
+                Ok(writer) => writer.write(requests, action).await,
+                Err(reason) => Err(Error::failed(action, &**reason)),
             }
         })
     }
 
     fn read<T: Send + 'static>(
         &self,
-        doing: &'static str,
+        action: &'static str,
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> StoreFuture<'_, T> {
-        Box::pin(self.readers.read(doing, work))
+        Box::pin(self.readers.read(action, work))
     }
 }
 
@@ -250,8 +250,8 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// The writer, which is dropped after this, is the last to close the file: then the log is gone
-    /// too.
+    /// The writer, which is dropped after this, is the last to close the file, so SQLite also deletes the
+    /// log.
     fn drop(&mut self) {
         self.readers.close();
     }

@@ -25,7 +25,7 @@ impl Number {
     }
 
     /// The conversation and the number of a place.
-    pub(super) fn and_number(place: i64) -> (Number, u32) {
+    pub(super) fn split(place: i64) -> (Number, u32) {
         (Number(place >> 32), place as u32)
     }
 

@@ -188,12 +188,12 @@ pub(super) fn named(
             Ok(Some(found))
         }
         Some(other) => Err(damaged(other.id, MISLEADING)),
-        None => Err(nameless(format!("the row of the conversation {name:?} is missing"))),
+        None => Err(unreadable_id(format!("the row of the conversation {name:?} is missing"))),
     }
 }
 
 /// Damage of a conversation whose id cannot be read.
-fn nameless(reason: String) -> Fault {
+fn unreadable_id(reason: String) -> Fault {
     damaged(ConversationId(Uuid::nil()), reason)
 }
 
@@ -204,7 +204,7 @@ pub(super) fn newest(db: &Connection, number: Number, id: ConversationId) -> Res
     let places = number.places();
     let found: Option<i64> = select.query_row([places.start(), places.end()], |row| row.get(0))?;
     let place = found.ok_or_else(|| damaged(id, "its newest version is missing"))?;
-    Ok(Number::and_number(place).1)
+    Ok(Number::split(place).1)
 }
 
 const HEAD_COLUMNS: &str = "place, entries, link, committed, checksum";
@@ -233,7 +233,7 @@ pub(super) fn head_checksum(place: i64, head: &Head) -> i64 {
 
 fn head_from(row: &Row<'_>, id: ConversationId) -> Result<Head, Fault> {
     let place = row.get(0)?;
-    let version = Number::and_number(place).1;
+    let version = Number::split(place).1;
     let (entries, link, committed) = (row.get(1)?, Link(row.get(2)?), row.get(3)?);
     let head = Head { version, entries, link, committed };
     match head_checksum(place, &head) == row.get::<_, i64>(4)? {
@@ -321,7 +321,7 @@ pub(super) fn list(
             .query_row([&tenant.0], |row| row.get(0))?;
         if all != found.len() as i64 {
             let reason = "the index of names and the table have different conversations";
-            return Err(nameless(reason.to_owned()));
+            return Err(unreadable_id(reason.to_owned()));
         }
     }
     Ok(found)
@@ -380,7 +380,7 @@ fn for_each(
     let all: i64 = db.prepare_cached(index)?.query_row([], |row| row.get(0))?;
     match all == count {
         true => Ok(()),
-        false => Err(nameless("the table of conversations and its index differ".to_owned())),
+        false => Err(unreadable_id("the table of conversations and its index differ".to_owned())),
     }
 }
 
@@ -409,7 +409,7 @@ pub(super) fn readable_commits(
     let mut rows = select.query([from, *number.places().end()])?;
     let mut found: Vec<ReadCommit> = Vec::new();
     while let Some(row) = rows.next()? {
-        let version = Number::and_number(row.get(0)?).1;
+        let version = Number::split(row.get(0)?).1;
         let before = found.last().map(|(version, _)| *version);
         if before.is_some_and(|before| before.checked_add(1) != Some(version)) {
             return Err(damaged(id, format!("version {} is missing", version.saturating_sub(1))));
@@ -456,7 +456,7 @@ pub(super) fn rewrites(db: &Connection) -> Result<u64, Fault> {
     };
     match count == copy {
         true => Ok(count as u64),
-        false => Err(nameless("the number of rewrites is damaged".to_owned())),
+        false => Err(unreadable_id("the number of rewrites is damaged".to_owned())),
     }
 }
 

@@ -33,7 +33,7 @@ impl Readers {
     /// Reads on a blocking thread of the runtime, because it may wait for the disk.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Readers>,
-        doing: &'static str,
+        action: &'static str,
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Error> {
         let turn = self.turns.clone().acquire_owned().await.expect("turns are never closed");
@@ -41,11 +41,11 @@ impl Readers {
         let read = tokio::task::spawn_blocking(move || {
             let answer = readers.read_now(work);
             drop(turn);
-            answer.map_err(|fault| fault.during(doing))
+            answer.map_err(|fault| fault.during(action))
         });
         read.await.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(Error::failed(doing, "the program is shutting down")),
+            Err(_) => Err(Error::failed(action, "the program is shutting down")),
         })
     }
 

@@ -133,7 +133,7 @@ pub(super) fn find(
     }
     let mut found = BTreeSet::new();
     let mut hit = |place: i64, id: [u8; 16]| {
-        let hit = Hit { conversation: id_from(id), entry: Number::and_number(place).1 };
+        let hit = Hit { conversation: id_from(id), entry: Number::split(place).1 };
         found.insert((place, hit));
     };
     let mut waiting = db.prepare_cached(
@@ -170,7 +170,7 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
         ids.insert(row.get::<_, i64>(0)?, id_from(row.get(1)?));
     }
     let hit = |place: i64| {
-        let (number, entry) = Number::and_number(place);
+        let (number, entry) = Number::split(place);
         ids.get(&number.0).map(|&conversation| Hit { conversation, entry })
     };
     let mut sums = WordSums::default();

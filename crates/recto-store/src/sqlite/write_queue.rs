@@ -81,13 +81,13 @@ impl<R: Send + 'static> WriteQueue<R> {
     /// Stores requests, and waits until all of them are durable. They enter the queue one after the other, so
     /// that one group can hold them. Returns the first error; after it, any of the requests may be stored.
     /// Dropping the future cancels the requests that were not executed yet.
-    pub(super) async fn write(&self, requests: Vec<R>, doing: &'static str) -> Result<(), Error> {
+    pub(super) async fn write(&self, requests: Vec<R>, action: &'static str) -> Result<(), Error> {
         let sender = self.sender.as_ref().expect("only drop takes the sender");
         let mut results = Vec::with_capacity(requests.len());
         for request in requests {
             let (reply, result) = oneshot::channel();
             let sent = sender.send(Pending { request, reply }).await;
-            sent.map_err(|_| Error::failed(doing, "the writer has stopped"))?;
+            sent.map_err(|_| Error::failed(action, "the writer has stopped"))?;
             results.push(result);
         }
         let mut all = Ok(());

@@ -169,7 +169,7 @@ impl WriteRequest {
         words.iter().chain(restored.iter().flat_map(|restored| &restored.new.words))
     }
 
-    pub(super) fn doing(&self) -> &'static str {
+    pub(super) fn action(&self) -> &'static str {
         match self {
             WriteRequest::Create(_) => "creating a conversation",
             WriteRequest::Restore(_) => "restoring a conversation",
@@ -266,7 +266,7 @@ fn restore(db: &Connection, restored: &RestoredConversation, has_index: bool) ->
     count_rewrite(db)
 }
 
-/// Tells other processes to drop the rows that they hold in memory.
+/// Counts a rewrite: other processes then drop the rows that they hold in memory.
 fn count_rewrite(db: &Connection) -> Result<(), Fault> {
     db.prepare_cached("UPDATE rewrites SET count = count + 1, copy = copy + 1")?.execute([])?;
     Ok(())
@@ -395,7 +395,7 @@ fn commit(
     if has_index {
         search_index::add(db, number, &commit.words)?;
     }
-    commit.seal.as_ref().map_or(Ok(()), |seal| pack_away(db, number, seal))
+    commit.seal.as_ref().map_or(Ok(()), |seal| replace_by_pages(db, number, seal))
 }
 
 /// Checks that the rows to be packed are those that the writer has read.
@@ -408,7 +408,7 @@ fn check_rows(db: &Connection, number: Number, seal: &Seal) -> Result<(), Fault>
     }
 }
 
-fn pack_away(db: &Connection, number: Number, seal: &Seal) -> Result<(), Fault> {
+fn replace_by_pages(db: &Connection, number: Number, seal: &Seal) -> Result<(), Fault> {
     db.prepare_cached("DELETE FROM commits WHERE place >= ?1 AND place < ?2")?
         .execute([number.place(0), number.place(seal.below)])?;
     seal.pages.iter().try_for_each(|page| put_page(db, number, page))

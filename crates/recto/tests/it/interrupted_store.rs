@@ -77,8 +77,8 @@ impl InterruptedStore {
 }
 
 fn lost_connection() -> recto_store::Error {
-    let (doing, reason) = ("reading", "the connection was lost".to_owned());
-    recto_store::Error::Failed { doing, reason, source: None }
+    let (action, reason) = ("reading", "the connection was lost".to_owned());
+    recto_store::Error::Failed { action, reason, source: None }
 }
 
 impl fmt::Debug for InterruptedStore {

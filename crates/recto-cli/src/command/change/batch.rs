@@ -55,7 +55,7 @@ struct End {
     /// Batch to return to. Default: the one that was current at the newest `batch start`
     #[arg(value_name = "BATCH")]
     target: Option<usize>,
-    /// Messages to carry along: none, all, or a role; can be repeated
+    /// Messages that stay visible: none, all, or a role; can be repeated
     #[arg(long, value_name = "WHAT", default_value = "none",
         value_parser = PossibleValuesParser::new(["none", "all", "system", "user", "assistant", "tool"]))]
     carry: Vec<String>,

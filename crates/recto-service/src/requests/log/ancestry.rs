@@ -15,18 +15,13 @@ pub(super) async fn parents(
     let mut ancestry = Ancestry::default();
     let mut parents = Vec::with_capacity(versions.len());
     for info in versions {
-        let restored = match goes_back(info.operation) {
+        let restored = match info.operation.restores_view() {
             true => conversation.parent(info.version).await?,
             false => None,
         };
         parents.push(ancestry.next(info, restored));
     }
     Ok(parents)
-}
-
-fn goes_back(operation: OperationKind) -> bool {
-    use OperationKind::{BatchEnd, Redo, Rollback, Undo};
-    matches!(operation, BatchEnd | Redo | Rollback | Undo)
 }
 
 /// The versions so far, by view. A view is identified by the version that made it.

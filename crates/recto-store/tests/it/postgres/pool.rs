@@ -84,14 +84,14 @@ async fn a_dropped_request_leaves_the_pool_usable() {
 #[tokio::test]
 async fn a_password_in_an_address_is_in_no_error() {
     let open = |address: &'static str| PostgresStore::open(address, PostgresOptions::default());
-    let refused = open("postgres://user:secret@db.example/talks?sslmode=maybe").await.unwrap_err();
+    let refused = open("postgres://user:secret@db.example/recto?sslmode=maybe").await.unwrap_err();
     assert!(refused.to_string().contains("verify-full"), "{refused}");
     assert!(!refused.to_string().contains("secret"));
     assert_eq!(refused.code(), "invalid_operation");
-    let unknown = open("postgres://user:secret@db.example/talks?lock=1s").await.unwrap_err();
+    let unknown = open("postgres://user:secret@db.example/recto?lock=1s").await.unwrap_err();
     assert!(unknown.to_string().contains("lock_timeout, options"), "{unknown}");
     assert!(!unknown.to_string().contains("secret"));
-    let invalid = open("postgres://user:secret@host:port/talks").await.unwrap_err();
+    let invalid = open("postgres://user:secret@host:port/recto").await.unwrap_err();
     assert_eq!(invalid, Error::InvalidAddress { given: "postgres://…".to_owned() });
 }
 
