@@ -17,7 +17,7 @@ export function open(store: string) {
   const child = spawn("recto", ["exec", "--store", store], { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
-    // Responses come in the order of the requests, so several may be under way.
+    // Responses come in the order of the requests, so several may be in progress.
     async request(fields: Json): Promise<Json> {
       child.stdin.write(JSON.stringify(fields) + "\n");
       const { value, done } = await lines.next();

@@ -121,7 +121,7 @@ import recto
 assert pathlib.Path(recto.__file__).is_relative_to(sys.prefix), recto.__file__
 for turn in range(2):
     with recto.Store.open("sqlite:recto.db") as store:
-        conversation = store.conversation("talk", create=True)
+        conversation = store.conversation("support", create=True)
         conversation.append({"role": "user", "content": f"turn {turn}"})
         assert conversation.version() == turn + 1
         assert store.verify()["sound"]

@@ -40,8 +40,13 @@ def rows(_: Path) -> list[Row]:
         Row("… beside an empty function in Python", empty, "s", "Python", plain - loop, None),
     ]
     for counter, limit in (("o200k_base", 1), ("approx", 1)):
-        talk = store.create(counter, counter=counter)
-        taken = fastest(lambda talk=talk: talk.append({"role": "user", "content": TEXT}), 300)
+        conversation = store.create(counter, counter=counter)
+        taken = fastest(
+            lambda conversation=conversation: conversation.append(
+                {"role": "user", "content": TEXT}
+            ),
+            300,
+        )
         found.append(Row(f"APPEND of 320 bytes, memory:, {counter}", taken, "s", "", 25e-6, limit))
     grown = growth(store)
     found.append(Row(f"memory that {CALLS:,} calls leave", max(grown, 1), "B", "", 2 << 20, 1))
@@ -60,12 +65,14 @@ def fastest_loop() -> float:
 
 def growth(store: Store) -> int:
     """Bytes of resident memory that many calls leave, after a warm-up."""
-    talk = store.create("memory", counter="approx", messages=[{"role": "user", "content": TEXT}])
+    conversation = store.create(
+        "memory", counter="approx", messages=[{"role": "user", "content": TEXT}]
+    )
 
     def work(count: int) -> None:
         for number in range(count):
             if number % 3 == 0:
-                talk.stats()
+                conversation.stats()
             elif number % 3 == 1:
                 count_tokens([{"role": "user", "content": TEXT}], counter="approx")
             else:

@@ -44,17 +44,17 @@ def run(variant: str, provider: Provider, folder: Path) -> dict[str, Any]:
 
     async def load() -> list[ModelMessage]:
         if stored:
-            talk = await stored.load("t")
-            return talk.messages if talk else []
+            conversation = await stored.load("t")
+            return conversation.messages if conversation else []
         return ModelMessagesTypeAdapter.validate_json(file.read_bytes()) if file.exists() else []
 
     async def save(messages: list[ModelMessage]) -> None:
         if not stored:
             file.write_bytes(ModelMessagesTypeAdapter.dump_json(messages))
             return
-        talk = await stored.load("t") or Conversation(conversation_id="t")
-        talk.messages[:] = messages
-        await stored.save(talk)
+        conversation = await stored.load("t") or Conversation(conversation_id="t")
+        conversation.messages[:] = messages
+        await stored.save(conversation)
 
     async def turn(question: str) -> None:
         history = await load()

@@ -59,7 +59,7 @@ class RectoCheckpointer(RectoSaver[str]):
             messages_in_clear=self.messages_in_clear,
         )
         clone.inner = clone._ledger = inner
-        clone._shared = self._shared
+        clone._views = self._views
         return clone
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:

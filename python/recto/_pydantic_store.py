@@ -47,7 +47,7 @@ class RectoConversationStore(ConversationStore):
         self.prefix = prefix
         self.counter = counter
         # Cache: entry id -> the conversation that contains it. Avoids a search of all conversations.
-        self._homes: dict[str, str] = {}
+        self._conversation_of: dict[str, str] = {}
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The Recto conversation, with its versions."""
@@ -90,12 +90,12 @@ class RectoConversationStore(ConversationStore):
 
     def _stored(self, name: str) -> _Stored | None:
         """The newest version and the record of a conversation, or ``None`` if it has no record."""
-        talk = self.store.conversation(name)
+        conversation = self.store.conversation(name)
         before: int | None = None
         newest: int | None = None
         try:
             while True:
-                page = talk.versions(limit=20, before=before)
+                page = conversation.versions(limit=20, before=before)
                 if not page:
                     return None
                 newest = page[0]["version"] if newest is None else newest
@@ -118,7 +118,7 @@ class RectoConversationStore(ConversationStore):
         read = _RECORDS.validate_python(record)
         for entry_id in [read.head_id, *read.branches]:
             if entry_id is not None:
-                self._homes[entry_id] = name
+                self._conversation_of[entry_id] = name
         return _Stored(newest, read)
 
     def _records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
@@ -140,20 +140,19 @@ class RectoConversationStore(ConversationStore):
             kept = (entry["message"].get("metadata") or {}).get(KEY)
             if kept is not None:
                 found[kept["id"]] = (entry["index"], kept)
-                self._homes[kept["id"]] = name
+                self._conversation_of[kept["id"]] = name
         return found
 
     def _log_with(self, entry_id: str) -> dict[str, tuple[int, dict[str, Any]]]:
         """The entries of the conversation with this entry. Raises ``LookupError`` if there is none."""
-        home = self._homes.get(entry_id)
-        others = (info["name"] for info in self.store.conversations())
-        for name in [home] if home else []:
-            if entry_id in (log := self._log(name)):
-                return log
-        for name in others:
+        known = self._conversation_of.get(entry_id)
+        if known and entry_id in (log := self._log(known)):
+            return log
+        for info in self.store.conversations():
+            name = info["name"]
             if name.startswith(self.prefix) and entry_id in (log := self._log(name)):
                 return log
-        self._homes.pop(entry_id, None)
+        self._conversation_of.pop(entry_id, None)
         raise LookupError(f"there is no entry {entry_id!r}")
 
     def _entry(self, entry_id: str) -> ConversationEntry:
@@ -215,7 +214,7 @@ class RectoConversationStore(ConversationStore):
                 self.store.create(name, counter=self.counter)
             else:
                 self._log_with(start)
-                self.store.conversation(self._homes[start]).fork(name)
+                self.store.conversation(self._conversation_of[start]).fork(name)
         except ConversationExists:
             # Another program was first.
             raise VersionConflict("version_conflict", f"{name!r} was created meanwhile") from None
@@ -234,23 +233,23 @@ class RectoConversationStore(ConversationStore):
         """Stores the new entries and the record, and makes the history of the record the view."""
         from .pydantic_ai import message_of
 
-        talk = self.store.conversation(name)
+        conversation = self.store.conversation(name)
         log = self._log(name)
-        length = talk.versions(limit=1)[0]["log"]
-        places = {entry_id: index for entry_id, (index, _) in log.items()}
+        length = conversation.versions(limit=1)[0]["log"]
+        indices = {entry_id: index for entry_id, (index, _) in log.items()}
         parents = {entry_id: kept["parent"] for entry_id, (_, kept) in log.items()}
         added: list[dict[str, Any]] = []
         for entry in new:
             kept = {"id": entry.id, "parent": entry.parent_id}
             kept["message"] = _MESSAGES.dump_python(entry.message, mode="json")
             added.append({**message_of(entry.message), "id": entry.id, "metadata": {KEY: kept}})
-            places[entry.id], parents[entry.id] = length + len(added) - 1, entry.parent_id
+            indices[entry.id], parents[entry.id] = length + len(added) - 1, entry.parent_id
         chain: list[int] = []
         at = record.head_id
         while at is not None:
-            if at not in places:
+            if at not in indices:
                 raise conflict
-            chain.append(places[at])
+            chain.append(indices[at])
             at = parents[at]
         note: dict[str, Any] = {_RECORD: _RECORDS.dump_python(record, mode="json")}
         if len(_RECORDS.dump_json(record)) > _MAX_NOTE_BYTES:
@@ -260,10 +259,10 @@ class RectoConversationStore(ConversationStore):
         operations: list[dict[str, Any]] = []
         if added:
             operations.append({"operation": "APPEND", "messages": added})
-        shown = [entry["index"] for entry in talk.query()]
+        shown = [entry["index"] for entry in conversation.query()]
         if [*shown, *range(length, length + len(added))] != chain[::-1] or not operations:
             operations.append({"operation": "ARRANGE", "indices": chain[::-1]})
-        talk.apply(operations, expected_version=version, note=note)
+        conversation.apply(operations, expected_version=version, note=note)
 
     def _delete(self, conversation_id: str, expected: str) -> None:
         name = self.prefix + conversation_id

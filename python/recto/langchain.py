@@ -1,6 +1,6 @@
 """A LangChain middleware that bounds and repairs what the model reads.
 
-``RectoMiddleware`` shapes the request of each model call. The state of the agent is not touched. A
+``RectoMiddleware`` changes only the request of each model call, not the state of the agent. A
 conversation records every message and every cut, so a cut can be read, explained and undone.
 """
 
@@ -151,10 +151,10 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
         messages that a repair or a summary made."""
         with self._lock:
             thread = self._thread(thread_id)
-            talk = self.conversation(thread_id)
-            self._record(talk, thread, messages)
-            hidden = self._cut(talk, thread)
-            shown = talk.request({"show": True})
+            conversation = self.conversation(thread_id)
+            self._record(conversation, thread, messages)
+            hidden = self._cut(conversation, thread)
+            shown = conversation.request({"show": True})
         by_index = {
             thread.indices[_id(message, at)]: message for at, message in enumerate(messages)
         }
@@ -196,9 +196,9 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
     def _load(self, thread_id: str) -> _Thread:
         """Reads which messages the conversation has. It is created if it does not exist."""
         settings: Any = {"counter": self.counter} if self.counter else True
-        talk = self.store.conversation(self.prefix + thread_id, create=settings)
-        thread = _Thread(version=talk.version())
-        for entry in talk.query(scope="all"):
+        conversation = self.store.conversation(self.prefix + thread_id, create=settings)
+        thread = _Thread(version=conversation.version())
+        for entry in conversation.query(scope="all"):
             identity = entry["message"].get("id")
             if identity is not None:  # an id may return: the newest entry counts
                 thread.indices[identity] = entry["index"]
@@ -209,7 +209,9 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
                     thread.removed.discard(identity)
         return thread
 
-    def _record(self, talk: Conversation, thread: _Thread, messages: Sequence[BaseMessage]) -> None:
+    def _record(
+        self, conversation: Conversation, thread: _Thread, messages: Sequence[BaseMessage]
+    ) -> None:
         """Adds new messages to the conversation, and hides those that left the state.
 
         Messages that return to the state, as after going back to an older checkpoint, are shown again.
@@ -229,7 +231,7 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
             operations: list[dict[str, Any]] = []
             visible: set[int] = set()
             if gone or changed or returned:
-                visible = {entry["index"] for entry in talk.entries()}
+                visible = {entry["index"] for entry in conversation.entries()}
             gone = [one for one in gone if thread.indices[one] in visible]
             if gone:
                 hide = {"indices": [thread.indices[one] for one in gone]}
@@ -259,7 +261,9 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
                 thread.removed.difference_update(returned)
                 break
             try:
-                outcome = talk.apply(operations, expected_version=self._seen(talk, thread))
+                outcome = conversation.apply(
+                    operations, expected_version=self._seen(conversation, thread)
+                )
             except VersionConflict:
                 continue
             thread.removed.difference_update(returned)
@@ -275,9 +279,9 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
         for identity, message in changed:
             thread.messages[identity] = message
 
-    def _seen(self, talk: Conversation, thread: _Thread) -> int:
+    def _seen(self, conversation: Conversation, thread: _Thread) -> int:
         """The newest version. A change by another writer is noticed: it may undo a cut."""
-        newest = talk.versions(limit=1)[0]
+        newest = conversation.versions(limit=1)[0]
         if newest["version"] != thread.version:
             is_over = newest["tokens"] > self.budget
             is_by_hand = newest["operation"] in ("UNDO", "ROLLBACK", "RESTORE")
@@ -285,16 +289,16 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
             thread.version = newest["version"]
         return thread.version
 
-    def _cut(self, talk: Conversation, thread: _Thread) -> int:
+    def _cut(self, conversation: Conversation, thread: _Thread) -> int:
         """Hides old messages if the view is over budget. Returns their number."""
         target = self.target
         for _ in range(_MAX_ATTEMPTS):
-            version = self._seen(talk, thread)
-            tokens = talk.stats()["tokens"]
+            version = self._seen(conversation, thread)
+            tokens = conversation.stats()["tokens"]
             if tokens <= self.budget or thread.is_paused:
                 return 0
             try:
-                outcome = talk.fit(
+                outcome = conversation.fit(
                     target,
                     start_on=self.start_on,
                     description=f"{tokens} tokens are over the budget of {self.budget}",

@@ -90,7 +90,7 @@ class RectoSession:
         return await completed(self._pop)
 
     async def clear_session(self) -> None:
-        """Removes all items from the view. UNDO brings them back."""
+        """Removes all items from the view. UNDO shows them again."""
         clear = {"operation": "CLEAR", "keepSystemMessage": False, "description": "session cleared"}
         await completed(self._conversation.apply, clear)
 
@@ -127,7 +127,7 @@ class RectoSession:
     async def rewind(self, *, before: str = "last user message", steps: int | None = None) -> int:
         """Hides the items from the last message of the user on, or the newest ``steps`` items.
 
-        Returns the number of items. UNDO brings them back.
+        Returns the number of items. UNDO shows them again.
         """
         if before != "last user message":
             raise InvalidRequest(

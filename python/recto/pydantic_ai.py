@@ -1,6 +1,6 @@
 """Pydantic AI: a capability that bounds what the model reads, and a store for conversations.
 
-``RectoContext`` shapes the request of each model call. The history of the run keeps every message.
+``RectoContext`` changes only the request of each model call. The history of the run keeps every message.
 ``RectoConversationStore`` keeps conversations in a Recto store.
 """
 

@@ -63,7 +63,7 @@ impl NativeStore {
             ..Options::default()
         };
         let opened = py.detach(|| blocking::Recto::open_with(address, options));
-        let recto = opened.map_err(|error| raised(py, &error.to_json().to_string()))?;
+        let recto = opened.map_err(|error| exception(py, &error.to_json().to_string()))?;
         let inner = recto.inner().clone();
         let service = match is_in_memory {
             true => Service::exclusive(inner),
@@ -81,7 +81,7 @@ impl NativeStore {
             let answer = recto.wait(service.try_request(text));
             answer.map(|response| response.to_json()).map_err(|error| error.to_json().to_string())
         });
-        answered.map_err(|error| raised(py, &error))
+        answered.map_err(|error| exception(py, &error))
     }
 
     /// Answers a request that is a Python object. Returns `NotImplemented` for an object whose JSON is
@@ -117,7 +117,7 @@ impl NativeStore {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
         let refuse = |message: &str| {
             let code = r#"{"error":{"code":"storage","message":""#;
-            raised(py, &format!("{code}{message}\"}}}}"))
+            exception(py, &format!("{code}{message}\"}}}}"))
         };
         let open = open.ok_or_else(|| refuse("the store is closed; open it again"))?;
         match open.process == process::id() {
@@ -147,7 +147,7 @@ fn compute(py: Python<'_>, text: &str) -> PyResult<String> {
         let answer = recto_service::compute(text);
         answer.map(|response| response.to_json()).map_err(|error| error.to_json().to_string())
     });
-    answered.map_err(|error| raised(py, &error))
+    answered.map_err(|error| exception(py, &error))
 }
 
 /// [`compute`] for a request that is a Python object, as [`NativeStore::call`].
@@ -169,7 +169,7 @@ fn value<'py>(py: Python<'py>, response: &str) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// The exception for an error of the contract: `recto.errors.error_of` chooses its class.
-fn raised(py: Python<'_>, error: &str) -> PyErr {
+fn exception(py: Python<'_>, error: &str) -> PyErr {
     let make = || py.import("recto.errors")?.call_method1("error_of", (error,));
     match make() {
         Ok(exception) => PyErr::from_value(exception),

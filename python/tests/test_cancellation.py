@@ -54,13 +54,13 @@ def test_the_async_store(name, tmp_path):
         nonlocal count
         count += 1
         store = Store.open(f"sqlite:{tmp_path}/{count}.db")
-        store.create("talk", counter="approx").append(user("a"))
-        store.conversation("talk").append(user("b"))
+        store.create("support", counter="approx").append(user("a"))
+        store.conversation("support").append(user("b"))
         return store
 
     async def run(store):
-        talk = await AsyncStore(store).conversation("talk")
-        await work(talk)
+        conversation = await AsyncStore(store).conversation("support")
+        await work(conversation)
 
     def check(store, cancelled):
         names = [info["name"] for info in store.list()]

@@ -146,9 +146,9 @@ def test_storage_grows_with_what_is_new(tmp_path):
         app = agent(saver, calls=60)
         messages = run(app)
         assert state(app) == messages and len(messages) == 122
-        talk = saver.conversation("t")
-        assert talk.stats()["totalMessages"] == 122
-        assert len(talk.messages(at=2)) == 2
+        conversation = saver.conversation("t")
+        assert conversation.stats()["totalMessages"] == 122
+        assert len(conversation.messages(at=2)) == 2
     connection.close()
     assert size("with") * 5 < size("plain")
 

@@ -21,23 +21,23 @@ def user(text):
 
 def test_threads_share_a_store(tmp_path):
     with Store.open(f"sqlite:{tmp_path}/threads.db") as store:
-        talk = store.create("talk", counter="approx")
+        conversation = store.create("support", counter="approx")
 
         def append():
             for number in range(10):
-                talk.append(user(str(number)))
+                conversation.append(user(str(number)))
 
         threads = [threading.Thread(target=append) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert talk.version() == 80 and len(talk.messages()) == 80
+        assert conversation.version() == 80 and len(conversation.messages()) == 80
 
 
 def test_a_blocking_call_releases_the_interpreter():
     store = Store.open("memory:")
-    talk = store.create("talk", counter="approx")
+    conversation = store.create("support", counter="approx")
     started, steps = threading.Event(), []
 
     def count():
@@ -47,7 +47,7 @@ def test_a_blocking_call_releases_the_interpreter():
     thread = threading.Thread(target=count)
     thread.start()
     while len(steps) < 5:
-        talk.append([user("x" * 1000)] * 100)
+        conversation.append([user("x" * 1000)] * 100)
     started.set()
     thread.join()
     assert len(steps) >= 5
@@ -66,13 +66,13 @@ def test_the_module_runs_without_the_gil():
 
 def test_closing_while_requests_run():
     store = Store.open("memory:")
-    talk = store.create("talk", counter="approx")
+    conversation = store.create("support", counter="approx")
     errors = []
 
     def append():
         try:
             while True:
-                talk.append(user("x"))
+                conversation.append(user("x"))
         except recto.StorageError as error:
             errors.append(error)
 
@@ -110,17 +110,21 @@ def in_child(work):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_opens_the_file_again(tmp_path):
     store = Store.open(f"sqlite:{tmp_path}/fork.db")
-    talk = store.create("talk", counter="approx")
-    talk.append(user("parent"))
+    conversation = store.create("support", counter="approx")
+    conversation.append(user("parent"))
 
     def work():
-        talk.append(user("child"))
-        return [message["content"] for message in talk.messages()]
+        conversation.append(user("child"))
+        return [message["content"] for message in conversation.messages()]
 
     for _ in range(3):
         assert "child" in in_child(work)
-    talk.append(user("parent again"))
-    assert [m["content"] for m in talk.messages()] == ["parent", *["child"] * 3, "parent again"]
+    conversation.append(user("parent again"))
+    assert [m["content"] for m in conversation.messages()] == [
+        "parent",
+        *["child"] * 3,
+        "parent again",
+    ]
     assert store.verify()["sound"]
 
 
@@ -128,7 +132,7 @@ def test_a_forked_process_opens_the_file_again(tmp_path):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_memory_store_is_refused_in_a_forked_process():
     store = Store.open("memory:")
-    store.create("talk")
+    store.create("support")
     assert "StorageError" in in_child(store.list)
     assert len(store.list()) == 1
 
@@ -137,15 +141,15 @@ def test_a_memory_store_is_refused_in_a_forked_process():
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_pool_of_forked_processes(tmp_path):
     address = f"sqlite:{tmp_path}/pool.db"
-    Store.shared(address).create("talk", counter="approx")
+    Store.shared(address).create("support", counter="approx")
     with multiprocessing.get_context("fork").Pool(2) as pool:
         pool.starmap(append_in_pool, [(address, n) for n in range(10)])
-    assert Store.shared(address).conversation("talk").version() == 10
+    assert Store.shared(address).conversation("support").version() == 10
     Store.shared(address).close()
 
 
 def append_in_pool(address, number):
-    Store.shared(address).conversation("talk").append(user(str(number)))
+    Store.shared(address).conversation("support").append(user(str(number)))
 
 
 @pytest.mark.parametrize(
@@ -164,11 +168,11 @@ def test_the_interpreter_exits_with_open_stores(end, tmp_path):
         from recto import Store
         stores = [Store.open("memory:"), Store.open("sqlite:{tmp_path}/exit.db")]
         for store in stores:
-            store.create("talk").append({{"role": "user", "content": "x"}})
+            store.create("support").append({{"role": "user", "content": "x"}})
         def forever():
             while True:
                 for store in stores:
-                    store.conversation("talk").append({{"role": "user", "content": "x"}})
+                    store.conversation("support").append({{"role": "user", "content": "x"}})
         {end}
     """)
     run = [sys.executable, "-W", "ignore", "-c", program]
@@ -186,11 +190,11 @@ def test_memory_is_flat_over_many_calls():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
     store = Store.open("memory:")
-    talk = store.create("talk", counter="approx", messages=[user("x")] * 10)
+    conversation = store.create("support", counter="approx", messages=[user("x")] * 10)
 
     def work(count):
         for _ in range(count):
-            talk.stats()
+            conversation.stats()
             try:
                 store.request({"list": 7})
             except recto.InvalidRequest:

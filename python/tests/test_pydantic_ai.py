@@ -126,15 +126,15 @@ async def scenario(store, seed):
     for step in range(25):
         name, chance = rnd.choice(ids), rnd.random()
         loaded = await store.load(name, limit=rnd.choice([None, None, 3]))
-        talk = loaded or Conversation(conversation_id=name)
+        conversation = loaded or Conversation(conversation_id=name)
         length = len(await store.load_entries(name) or [])
         try:
             if chance < 0.5:
-                talk.messages.extend(turn(f"t{step}"))
-                saved = await store.save(talk, scope=rnd.choice([None, "a"]))
+                conversation.messages.extend(turn(f"t{step}"))
+                saved = await store.save(conversation, scope=rnd.choice([None, "a"]))
                 seen.append(("saved", [shape(entry.message) for entry in saved]))
             elif chance < 0.6:
-                whole = await store.load(name) or talk
+                whole = await store.load(name) or conversation
                 copy = Conversation(
                     conversation_id=name, messages=[*whole.messages[:1], *turn(f"r{step}")]
                 )
@@ -142,7 +142,7 @@ async def scenario(store, seed):
                 seen.append(("rewritten", len(await store.save(copy))))
             elif chance < 0.75:
                 at = rnd.randint(0, length + 1)
-                back = await store.branch(name, at=at, expected_revision=talk.revision)
+                back = await store.branch(name, at=at, expected_revision=conversation.revision)
                 seen.append(("branched", [shape(message) for message in back.messages]))
             elif chance < 0.85:
                 target = f"c{len(ids)}"
@@ -192,8 +192,8 @@ def test_a_run_is_stored_and_every_branch_is_a_version(tmp_path):
         loaded = await store.load("t")
         assert loaded.messages == first.all_messages() and loaded.usage == first.usage
         await store.branch("t", at=2, expected_revision=loaded.revision)
-        talk = store.conversation("t")
-        assert len(talk.messages()) == 2 and len(talk.messages(at=1)) == 8
+        conversation = store.conversation("t")
+        assert len(conversation.messages()) == 2 and len(conversation.messages(at=1)) == 8
         # A new store object finds what the first one has written.
         again = RectoConversationStore(Store.open(f"sqlite:{tmp_path}/s.db"))
         assert (await again.load("t")).messages == first.all_messages()[:2]
@@ -204,8 +204,8 @@ def test_a_run_is_stored_and_every_branch_is_a_version(tmp_path):
 def test_a_record_that_is_larger_than_a_note(tmp_path):
     async def run():
         store = RectoConversationStore(Store.open("memory:"))
-        talk = Conversation(conversation_id="t", messages=turn("a"))
-        await store.save(talk)
+        conversation = Conversation(conversation_id="t", messages=turn("a"))
+        await store.save(conversation)
         record = await store.read_record("t")
         large = dataclasses.replace(record, scope="x" * 50_000, revision="r2")
         await store.write_record(large, expected_revision=record.revision)
@@ -225,11 +225,11 @@ def test_two_writers_of_one_revision(tmp_path):
         await stores[0].save(Conversation(conversation_id="t", messages=turn("a")))
 
         async def write(store, text):
-            talk = await store.load("t")
+            conversation = await store.load("t")
             await asyncio.sleep(0)
-            talk.messages.extend(turn(text))
+            conversation.messages.extend(turn(text))
             try:
-                return len(await store.save(talk))
+                return len(await store.save(conversation))
             except ConversationConflict:
                 return 0
 

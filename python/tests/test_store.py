@@ -32,56 +32,59 @@ def test_a_request_has_the_response_of_recto_exec(store):
 
 
 def test_methods_of_a_conversation(store):
-    talk = store.create(
-        "talk", counter="approx", messages=[{"role": "system", "content": "Be brief."}]
+    conversation = store.create(
+        "support", counter="approx", messages=[{"role": "system", "content": "Be brief."}]
     )
-    assert talk.append(user("one"))["version"] == 1
-    assert talk.append([user("two"), user("three")], description="two more")["added"] == [2, 3]
-    assert [m["content"] for m in talk.messages()] == ["Be brief.", "one", "two", "three"]
-    assert talk.hide([1])["hidden"] == [1]
-    assert [m["content"] for m in talk.messages()] == ["Be brief.", "two", "three"]
-    assert len(talk.messages(at=2)) == 4
-    assert talk.diff(2, 3)["hidden"]["indices"] == [1]
-    assert [step["effect"] for step in talk.blame(1)] == ["added", "hidden"]
-    assert talk.undo()["shown"] == [1]
-    assert talk.redo()["hidden"] == [1]
-    assert talk.restore([1])["shown"] == [1]
-    assert talk.mark([1])["changed"]
+    assert conversation.append(user("one"))["version"] == 1
+    assert conversation.append([user("two"), user("three")], description="two more")["added"] == [
+        2,
+        3,
+    ]
+    assert [m["content"] for m in conversation.messages()] == ["Be brief.", "one", "two", "three"]
+    assert conversation.hide([1])["hidden"] == [1]
+    assert [m["content"] for m in conversation.messages()] == ["Be brief.", "two", "three"]
+    assert len(conversation.messages(at=2)) == 4
+    assert conversation.diff(2, 3)["hidden"]["indices"] == [1]
+    assert [step["effect"] for step in conversation.blame(1)] == ["added", "hidden"]
+    assert conversation.undo()["shown"] == [1]
+    assert conversation.redo()["hidden"] == [1]
+    assert conversation.restore([1])["shown"] == [1]
+    assert conversation.mark([1])["changed"]
     with pytest.raises(recto.PinnedEntry):
-        talk.hide([1])
-    assert talk.unmark([1])["changed"]
-    assert talk.replace(0, {"role": "system", "content": "Be kind."})["changed"]
-    assert talk.insert(1, user("zero"))["changed"]
-    assert talk.rollback(version=2)["changed"]
-    assert talk.query(role="user", last=1)[0]["message"] == user("three")
-    assert talk.count(role="user") == 3
-    assert talk.versions(limit=1)[0]["version"] == talk.version()
-    assert talk.stats()["totalMessages"] == 6
-    assert talk.info()["counter"] == "approx"
-    fork = talk.fork("fork", at=1)
+        conversation.hide([1])
+    assert conversation.unmark([1])["changed"]
+    assert conversation.replace(0, {"role": "system", "content": "Be kind."})["changed"]
+    assert conversation.insert(1, user("zero"))["changed"]
+    assert conversation.rollback(version=2)["changed"]
+    assert conversation.query(role="user", last=1)[0]["message"] == user("three")
+    assert conversation.count(role="user") == 3
+    assert conversation.versions(limit=1)[0]["version"] == conversation.version()
+    assert conversation.stats()["totalMessages"] == 6
+    assert conversation.info()["counter"] == "approx"
+    fork = conversation.fork("fork", at=1)
     assert len(fork.messages()) == 2
-    assert [info["name"] for info in store.list()] == ["fork", "talk"]
-    assert [info["name"] for info in store.conversations()] == ["fork", "talk"]
-    assert talk.render("anthropic", model="claude-sonnet-4-5")["request"]["messages"]
-    assert talk.lint("openai-chat") == []
-    assert talk.tokens()["messages"] == 4
-    assert talk.token_check()["limit"] is None
-    assert talk.state()["totalMessageCount"] == 4
-    assert talk.snapshot(0)["batchIndex"] == 0
-    assert talk.mark_map()["currentBatch"] == 0
-    assert talk.marks() == []
-    assert talk.set_tools([{"name": "read", "description": "Reads."}])["toolsChanged"]
-    assert talk.tools() == [{"name": "read", "description": "Reads."}]
-    assert talk.change_settings({"tokenLimit": 9})["tokenLimit"] == 9
-    assert talk.settings()["tokenLimit"] == 9
-    assert json.loads(talk.export("openai-chat")["data"])
-    assert talk.verify()["sound"] and store.verify()["sound"]
-    assert talk.fit(22)["stats"]["tokens"] <= 22
-    assert talk.preview({"operation": "CLEAR"})["dryRun"]
+    assert [info["name"] for info in store.list()] == ["fork", "support"]
+    assert [info["name"] for info in store.conversations()] == ["fork", "support"]
+    assert conversation.render("anthropic", model="claude-sonnet-4-5")["request"]["messages"]
+    assert conversation.lint("openai-chat") == []
+    assert conversation.tokens()["messages"] == 4
+    assert conversation.token_check()["limit"] is None
+    assert conversation.state()["totalMessageCount"] == 4
+    assert conversation.snapshot(0)["batchIndex"] == 0
+    assert conversation.mark_map()["currentBatch"] == 0
+    assert conversation.marks() == []
+    assert conversation.set_tools([{"name": "read", "description": "Reads."}])["toolsChanged"]
+    assert conversation.tools() == [{"name": "read", "description": "Reads."}]
+    assert conversation.change_settings({"tokenLimit": 9})["tokenLimit"] == 9
+    assert conversation.settings()["tokenLimit"] == 9
+    assert json.loads(conversation.export("openai-chat")["data"])
+    assert conversation.verify()["sound"] and store.verify()["sound"]
+    assert conversation.fit(22)["stats"]["tokens"] <= 22
+    assert conversation.preview({"operation": "CLEAR"})["dryRun"]
     assert store.search("three")
-    talk.erase([2])
-    talk.prune(keep_versions=1)
-    renamed = talk.rename("renamed")
+    conversation.erase([2])
+    conversation.prune(keep_versions=1)
+    renamed = conversation.rename("renamed")
     assert renamed.version() == renamed.versions()[0]["version"]
     renamed.remove()
     with pytest.raises(recto.ConversationNotFound):
@@ -89,27 +92,27 @@ def test_methods_of_a_conversation(store):
 
 
 def test_errors_have_code_field_and_details(store):
-    talk = store.create("talk", counter="approx")
-    talk.append(user("one"))
+    conversation = store.create("support", counter="approx")
+    conversation.append(user("one"))
     with pytest.raises(recto.VersionConflict) as conflict:
-        talk.append(user("two"), expected_version=0)
+        conversation.append(user("two"), expected_version=0)
     assert conflict.value.code == "version_conflict"
     assert conflict.value.field == "expectedVersion"
     assert conflict.value.current_version == 1
     with pytest.raises(recto.InvalidRequest) as invalid:
-        talk.apply({"operation": "TRUNCATE", "keeplast": 2})
+        conversation.apply({"operation": "TRUNCATE", "keeplast": 2})
     assert invalid.value.field == "keeplast" and "keepLast" in invalid.value.message
     with pytest.raises(recto.BudgetTooSmall) as small:
-        talk.fit(1)
+        conversation.fit(1)
     assert small.value.needed == 4
     with pytest.raises(recto.NothingToRevert):
-        talk.redo()
+        conversation.redo()
     with pytest.raises(recto.VersionNotFound):
-        talk.messages(at=99)
+        conversation.messages(at=99)
     with pytest.raises(recto.BatchNotFound):
-        talk.snapshot(9)
+        conversation.snapshot(9)
     with pytest.raises(recto.ConversationExists):
-        store.create("talk")
+        store.create("support")
     with pytest.raises(recto.RectoError, match="invalid_operation"):
         Store.open("nowhere")
     copy = pickle.loads(pickle.dumps(conflict.value))
@@ -175,10 +178,10 @@ def test_a_number_with_many_digits_is_read(store):
 
 
 def test_an_idempotency_key_is_not_applied_twice(store):
-    talk = store.create("talk", counter="approx")
-    assert talk.append(user("one"), idempotency_key="k")["version"] == 1
-    assert talk.append(user("one"), idempotency_key="k")["version"] == 1
-    assert talk.append(user("two"), return_state=True)["state"]["totalMessageCount"] == 2
+    conversation = store.create("support", counter="approx")
+    assert conversation.append(user("one"), idempotency_key="k")["version"] == 1
+    assert conversation.append(user("one"), idempotency_key="k")["version"] == 1
+    assert conversation.append(user("two"), return_state=True)["state"]["totalMessageCount"] == 2
 
 
 def test_a_closed_store_refuses_requests():
@@ -194,11 +197,11 @@ def test_a_closed_store_refuses_requests():
 def test_a_file_is_shared_and_kept(tmp_path):
     address = f"sqlite:{tmp_path}/recto.db"
     with Store.open(address) as first, Store.open(address) as second:
-        first.create("talk").append(user("one"))
-        assert second.conversation("talk").messages() == [user("one")]
-        assert second.search("one")[0]["conversation"] == "talk"
+        first.create("support").append(user("one"))
+        assert second.conversation("support").messages() == [user("one")]
+        assert second.search("one")[0]["conversation"] == "support"
     with Store.open(address) as again:
-        assert again.conversation("talk", create=True).messages() == [user("one")]
+        assert again.conversation("support", create=True).messages() == [user("one")]
     assert Store.shared(address) is Store.shared(address)
     Store.shared(address).close()
 
@@ -214,28 +217,28 @@ def test_a_store_is_not_pickled_and_hides_passwords():
 def test_asyncio():
     async def run():
         async with await recto.AsyncStore.open("memory:") as store:
-            talk = await store.create("talk", counter="approx")
-            await asyncio.gather(*(talk.append(user(f"{n}")) for n in range(20)))
-            assert len(await talk.messages()) == 20
-            fork = await talk.fork("fork", at=3)
+            conversation = await store.create("support", counter="approx")
+            await asyncio.gather(*(conversation.append(user(f"{n}")) for n in range(20)))
+            assert len(await conversation.messages()) == 20
+            fork = await conversation.fork("fork", at=3)
             assert len(await fork.messages()) == 3
-            assert [info["name"] async for info in store.conversations()] == ["fork", "talk"]
-            assert (await talk.undo())["version"] == 21
+            assert [info["name"] async for info in store.conversations()] == ["fork", "support"]
+            assert (await conversation.undo())["version"] == 21
 
     asyncio.run(run())
 
 
 def test_a_note_is_stored_with_its_version(store):
-    talk = store.create("talk", counter="approx")
-    talk.append(user("one"), note={"run": "r-17", "步": [1, None]})
-    talk.append(user("two"))
-    talk.undo(note="why")
-    notes = [version.get("note") for version in talk.versions()]
+    conversation = store.create("support", counter="approx")
+    conversation.append(user("one"), note={"run": "r-17", "步": [1, None]})
+    conversation.append(user("two"))
+    conversation.undo(note="why")
+    notes = [version.get("note") for version in conversation.versions()]
     assert notes == ["why", None, {"run": "r-17", "步": [1, None]}, None]
     with pytest.raises(recto.InvalidRequest) as large:
-        talk.append(user("x"), note="x" * 20_000)
+        conversation.append(user("x"), note="x" * 20_000)
     assert (large.value.code, large.value.field) == ("too_large", "note")
-    assert talk.version() == 3
+    assert conversation.version() == 3
 
 
 def test_a_picture_fits_into_a_message(tmp_path):
@@ -243,10 +246,10 @@ def test_a_picture_fits_into_a_message(tmp_path):
     source = {"type": "base64", "media_type": "image/png", "data": data}
     picture = {"role": "user", "content": [{"type": "image", "source": source}]}
     with Store.open(f"sqlite:{tmp_path}/pictures.db") as store:
-        talk = store.create("talk")
-        assert talk.append(picture)["stats"]["tokens"] == 1003
-        assert talk.messages() == [picture]
+        conversation = store.create("support")
+        assert conversation.append(picture)["stats"]["tokens"] == 1003
+        assert conversation.messages() == [picture]
     with Store.open("memory:", max_message_bytes=1000) as store:
         with pytest.raises(recto.InvalidRequest) as large:
-            store.create("talk").append(user("x" * 1000))
+            store.create("support").append(user("x" * 1000))
         assert large.value.code == "too_large" and "1000" in large.value.message
