@@ -1,4 +1,4 @@
-//! The native library of the npm package `recto-context`: an open store that answers requests of
+//! The native library of the npm package `recto-context`: an open store that performs requests of
 //! `recto-service`.
 //!
 //! Requests and responses are JSON text, so that the vocabulary is the one of `recto exec`. The TypeScript
@@ -52,7 +52,7 @@ impl NativeStore {
         block_on(open(address, options))
     }
 
-    /// Answers a request. An error of the contract is a response.
+    /// Performs a request. An error of the contract is a response.
     #[napi(ts_return_type = "Promise<string>")]
     pub fn request<'env>(&self, env: &'env Env, text: String) -> Result<PromiseRaw<'env, String>> {
         // Taken here and not in the future, so that a store that is closed next completes the request.
@@ -190,7 +190,7 @@ pub fn schema() -> String {
     recto_service::schema().to_string()
 }
 
-/// Answers a request about a list of messages, which needs no store: `fit`, `repair` or `countTokens`.
+/// Performs a request about a list of messages, which needs no store: `fit`, `repair` or `countTokens`.
 #[napi]
 pub fn compute(text: String) -> String {
     recto_lists::compute(&text)

@@ -30,7 +30,7 @@ export let changeSync: (store: Store, request: Request) => t.Outcome;
  * An open store. Any number of requests may run at the same time.
  *
  * ```js
- * const store = await Store.open("sqlite:talks.db");
+ * const store = await Store.open("sqlite:conversations.db");
  * const conversation = await store.create("support");
  * await conversation.append({ role: "user", content: "Checkout fails!" });
  * ```
@@ -115,7 +115,7 @@ export class Store {
     return new Conversation(this, name);
   }
 
-  /** A conversation by its name or id. Nothing is read here: the first request finds out whether it exists. */
+  /** A conversation by its name or id. Nothing is read here: the first request fails if it does not exist. */
   conversation(name: string): Conversation {
     return new Conversation(this, name);
   }

@@ -25,7 +25,7 @@ function start(folder, name, turns, killed = "") {
 
 /** Checks that every checkpoint has the messages that it was put with. Returns the number of checkpoints. */
 async function checkAll(folder) {
-  const store = await Store.open(`sqlite:${join(folder, "talks.db")}`, { search: false });
+  const store = await Store.open(`sqlite:${join(folder, "conversations.db")}`, { search: false });
   const saver = new RectoSaver(new FileSaver(join(folder, "checkpoints")), store);
   let count = 0;
   for await (const { checkpoint } of saver.list({ configurable: { thread_id: "t" } })) {

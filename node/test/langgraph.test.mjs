@@ -93,7 +93,7 @@ test("a saver without a cache reads what another one wrote, and continues it", a
   const config = { configurable: { thread_id: "t" } };
   const stores = [];
   for (let turn = 0; turn < 4; turn++) {
-    const store = await Store.open(`sqlite:${join(place, "talks.db")}`);
+    const store = await Store.open(`sqlite:${join(place, "conversations.db")}`);
     stores.push(store);
     const app = graph(new RectoSaver(inner, store));
     await app.invoke({ messages: [new HumanMessage({ id: `h${turn}`, content: `question ${turn}` })] }, config);
@@ -160,7 +160,7 @@ test("deleting a thread removes its conversations, and not those of a similar na
 
 test("a long thread takes space for each message once", async () => {
   const place = mkdtempSync(join(tmpdir(), "recto-"));
-  const file = join(place, "talks.db");
+  const file = join(place, "conversations.db");
   const store = await Store.open(`sqlite:${file}`, { search: false });
   const inner = new MemorySaver();
   const app = graph(new RectoSaver(inner, store));

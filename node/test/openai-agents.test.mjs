@@ -88,7 +88,7 @@ for (let seed = 1; seed <= 20; seed++) {
 
 test("a transaction is applied once, also if it is repeated by another process and after later changes", async () => {
   const place = mkdtempSync(join(tmpdir(), "recto-"));
-  const address = `sqlite:${join(place, "talks.db")}`;
+  const address = `sqlite:${join(place, "conversations.db")}`;
   const first = await RectoSession.open("s", await Store.open(address));
   await first.addItems([user("a"), user("b")]);
   const replace = {

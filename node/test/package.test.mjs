@@ -22,14 +22,14 @@ const run = (program, args, cwd) => {
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 
 const USE = `
-  const store = await Store.open("sqlite:talks.db");
-  const talk = await store.create("talk", { counter: "approx" });
-  await talk.append({ role: "user", content: "hi" });
+  const store = await Store.open("sqlite:conversations.db");
+  const conversation = await store.create("support", { counter: "approx" });
+  await conversation.append({ role: "user", content: "hi" });
   const manager = new MessageArrayManagerImpl([{ role: "user", content: "x" }]);
   manager.execute({ operation: "CLEAR", keepSystemMessage: false });
   const { load } = await import("recto-context/wasm");
   const counted = (await load()).countTokens("hello world");
-  console.log((await talk.messages()).length, manager.rollback(0).state.messages.length, counted);
+  console.log((await conversation.messages()).length, manager.rollback(0).state.messages.length, counted);
   store.close();`;
 const CJS = `
   const { Store } = require("recto-context");
@@ -98,7 +98,7 @@ test("the packed package works in an empty folder", () => {
   run("npm", ["install", "--offline", "--no-audit", "--no-fund", join(place, packed.filename)], folder);
   writeFileSync(join(folder, "use.cjs"), CJS);
   assert.equal(run(process.execPath, ["use.cjs"], folder), "1 1 2\n");
-  rmSync(join(folder, "talks.db"));
+  rmSync(join(folder, "conversations.db"));
   writeFileSync(join(folder, "use.mjs"), ESM);
   assert.equal(run(process.execPath, ["use.mjs"], folder), "1 1 2\n");
 

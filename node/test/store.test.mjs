@@ -38,64 +38,64 @@ test("messages keep their bytes", async () => {
 
 test("methods of a conversation", async () => {
   const store = await Store.open("memory:");
-  const talk = await store.create("talk", { counter: "approx", messages: [{ role: "system", content: "Be brief." }] });
-  assert.equal((await talk.append(user("one"))).version, 1);
-  assert.deepEqual((await talk.append([user("two"), user("three")], { description: "two more" })).added, [2, 3]);
-  assert.deepEqual((await talk.messages()).map((m) => m.content), ["Be brief.", "one", "two", "three"]);
-  assert.deepEqual((await talk.hide([1])).hidden, [1]);
-  assert.equal((await talk.messages({ at: 2 })).length, 4);
-  assert.deepEqual((await talk.diff(2, 3)).hidden.indices, [1]);
-  assert.deepEqual((await talk.blame(1)).map((step) => step.effect), ["added", "hidden"]);
-  assert.deepEqual((await talk.undo()).shown, [1]);
-  assert.deepEqual((await talk.redo()).hidden, [1]);
-  assert.deepEqual((await talk.restore([1])).shown, [1]);
-  await talk.mark([1]);
-  await assert.rejects(talk.hide([1]), recto.PinnedEntry);
-  await talk.unmark([1]);
-  assert((await talk.hide([1, 2], { summary: user("both") })).added.length === 1);
-  await talk.undo();
-  await talk.replace(0, { role: "system", content: "Be kind." });
-  await talk.insert(1, user("zero"));
-  await talk.rollback({ version: 2 });
-  await talk.arrange([3, 0]);
-  await talk.truncate({ keepLast: 1 });
-  await talk.filter({ roles: ["system"] });
-  await talk.clear({ keepSystemMessage: false });
-  assert.equal((await talk.stats()).currentBatchMessages, 0);
-  await talk.rollback({ batch: 0 });
-  assert.deepEqual((await talk.query({ role: "user", last: 1 }))[0].message, user("three"));
-  assert.equal(await talk.count({ role: "user" }), 3);
-  assert.deepEqual((await talk.entries([1])).map((entry) => entry.index), [1]);
-  const [newest] = await talk.versions({ limit: 1 });
-  assert.equal(newest.version, await talk.version());
-  assert.equal((await talk.info()).counter, "approx");
-  const fork = await talk.fork("fork", { at: 1 });
+  const conversation = await store.create("support", { counter: "approx", messages: [{ role: "system", content: "Be brief." }] });
+  assert.equal((await conversation.append(user("one"))).version, 1);
+  assert.deepEqual((await conversation.append([user("two"), user("three")], { description: "two more" })).added, [2, 3]);
+  assert.deepEqual((await conversation.messages()).map((m) => m.content), ["Be brief.", "one", "two", "three"]);
+  assert.deepEqual((await conversation.hide([1])).hidden, [1]);
+  assert.equal((await conversation.messages({ at: 2 })).length, 4);
+  assert.deepEqual((await conversation.diff(2, 3)).hidden.indices, [1]);
+  assert.deepEqual((await conversation.blame(1)).map((step) => step.effect), ["added", "hidden"]);
+  assert.deepEqual((await conversation.undo()).shown, [1]);
+  assert.deepEqual((await conversation.redo()).hidden, [1]);
+  assert.deepEqual((await conversation.restore([1])).shown, [1]);
+  await conversation.mark([1]);
+  await assert.rejects(conversation.hide([1]), recto.PinnedEntry);
+  await conversation.unmark([1]);
+  assert((await conversation.hide([1, 2], { summary: user("both") })).added.length === 1);
+  await conversation.undo();
+  await conversation.replace(0, { role: "system", content: "Be kind." });
+  await conversation.insert(1, user("zero"));
+  await conversation.rollback({ version: 2 });
+  await conversation.arrange([3, 0]);
+  await conversation.truncate({ keepLast: 1 });
+  await conversation.filter({ roles: ["system"] });
+  await conversation.clear({ keepSystemMessage: false });
+  assert.equal((await conversation.stats()).currentBatchMessages, 0);
+  await conversation.rollback({ batch: 0 });
+  assert.deepEqual((await conversation.query({ role: "user", last: 1 }))[0].message, user("three"));
+  assert.equal(await conversation.count({ role: "user" }), 3);
+  assert.deepEqual((await conversation.entries([1])).map((entry) => entry.index), [1]);
+  const [newest] = await conversation.versions({ limit: 1 });
+  assert.equal(newest.version, await conversation.version());
+  assert.equal((await conversation.info()).counter, "approx");
+  const fork = await conversation.fork("fork", { at: 1 });
   assert.equal((await fork.messages()).length, 2);
-  assert.deepEqual((await store.list()).map((info) => info.name), ["fork", "talk"]);
+  assert.deepEqual((await store.list()).map((info) => info.name), ["fork", "support"]);
   const names = [];
   for await (const info of store.conversations()) names.push(info.name);
-  assert.deepEqual(names, ["fork", "talk"]);
-  assert.equal((await talk.render("anthropic", { model: "claude-sonnet-4-5" })).request.messages.length > 0, true);
-  assert.deepEqual(await talk.lint("openai-chat"), []);
-  assert.equal((await talk.tokens({ largest: 1 })).largest.length, 1);
-  assert.equal((await talk.tokenCheck()).limit, null);
-  assert.equal((await talk.state()).totalMessageCount, 4);
-  assert.equal((await talk.snapshot(0)).batchIndex, 0);
-  assert.equal((await talk.markMap()).currentBatch, 0);
-  assert.deepEqual(await talk.marks(), []);
-  assert((await talk.setTools([{ name: "read", description: "Reads." }])).toolsChanged);
-  assert.deepEqual(await talk.tools(), [{ name: "read", description: "Reads." }]);
-  assert.equal((await talk.changeSettings({ tokenLimit: 9 })).tokenLimit, 9);
-  assert.equal((await talk.settings()).tokenLimit, 9);
-  assert((await talk.export("openai-chat")).data.length > 0);
-  assert((await talk.verify()).sound);
+  assert.deepEqual(names, ["fork", "support"]);
+  assert.equal((await conversation.render("anthropic", { model: "claude-sonnet-4-5" })).request.messages.length > 0, true);
+  assert.deepEqual(await conversation.lint("openai-chat"), []);
+  assert.equal((await conversation.tokens({ largest: 1 })).largest.length, 1);
+  assert.equal((await conversation.tokenCheck()).limit, null);
+  assert.equal((await conversation.state()).totalMessageCount, 4);
+  assert.equal((await conversation.snapshot(0)).batchIndex, 0);
+  assert.equal((await conversation.markMap()).currentBatch, 0);
+  assert.deepEqual(await conversation.marks(), []);
+  assert((await conversation.setTools([{ name: "read", description: "Reads." }])).toolsChanged);
+  assert.deepEqual(await conversation.tools(), [{ name: "read", description: "Reads." }]);
+  assert.equal((await conversation.changeSettings({ tokenLimit: 9 })).tokenLimit, 9);
+  assert.equal((await conversation.settings()).tokenLimit, 9);
+  assert((await conversation.export("openai-chat")).data.length > 0);
+  assert((await conversation.verify()).sound);
   assert((await store.verify()).sound);
-  assert((await talk.preview({ operation: "CLEAR" })).dryRun);
-  assert((await talk.fit(40)).stats.tokens <= 40);
+  assert((await conversation.preview({ operation: "CLEAR" })).dryRun);
+  assert((await conversation.fit(40)).stats.tokens <= 40);
   assert((await store.search("three")).length > 0);
-  assert.equal((await talk.erase([2]))[0].index, 2);
-  await talk.prune({ keepVersions: 1 });
-  const renamed = await talk.rename("renamed");
+  assert.equal((await conversation.erase([2]))[0].index, 2);
+  await conversation.prune({ keepVersions: 1 });
+  const renamed = await conversation.rename("renamed");
   assert.equal(renamed.name, "renamed");
   const imported = await store.import("chat", [{ role: "user", content: "hi" }], { format: "openai-chat" });
   assert.equal(imported.conversation, "chat");
@@ -107,31 +107,31 @@ test("methods of a conversation", async () => {
 
 test("errors have a class, a code, a field and details", async () => {
   const store = await Store.open("memory:");
-  const talk = await store.create("talk", { counter: "approx" });
-  await talk.append(user("one"));
-  const conflict = await talk.append(user("two"), { expectedVersion: 0 }).catch((error) => error);
+  const conversation = await store.create("support", { counter: "approx" });
+  await conversation.append(user("one"));
+  const conflict = await conversation.append(user("two"), { expectedVersion: 0 }).catch((error) => error);
   assert(conflict instanceof recto.VersionConflict && conflict instanceof recto.RectoError && conflict instanceof Error);
   assert.equal(conflict.name, "VersionConflict");
   assert.equal(conflict.code, "version_conflict");
   assert.equal(conflict.field, "expectedVersion");
   assert.equal(conflict.currentVersion, 1);
-  await assert.rejects(talk.apply({ operation: "TRUNCATE", keeplast: 2 }), (error) => {
+  await assert.rejects(conversation.apply({ operation: "TRUNCATE", keeplast: 2 }), (error) => {
     assert(error instanceof recto.InvalidRequest);
     assert.equal(error.field, "keeplast");
     return error.message.includes("keepLast");
   });
-  const small = await talk.fit(1).catch((error) => error);
+  const small = await conversation.fit(1).catch((error) => error);
   assert(small instanceof recto.BudgetTooSmall);
   assert.equal(small.needed, 4);
-  await assert.rejects(talk.redo(), recto.NothingToRevert);
-  await assert.rejects(talk.messages({ at: 99 }), recto.VersionNotFound);
-  await assert.rejects(talk.snapshot(9), recto.BatchNotFound);
-  await assert.rejects(talk.snapshot(9), recto.NotFound);
-  await assert.rejects(store.create("talk"), recto.ConversationExists);
+  await assert.rejects(conversation.redo(), recto.NothingToRevert);
+  await assert.rejects(conversation.messages({ at: 99 }), recto.VersionNotFound);
+  await assert.rejects(conversation.snapshot(9), recto.BatchNotFound);
+  await assert.rejects(conversation.snapshot(9), recto.NotFound);
+  await assert.rejects(store.create("support"), recto.ConversationExists);
   await assert.rejects(Store.open("nowhere"), recto.InvalidRequest);
   assert.throws(() => Store.openSync("nowhere"), recto.InvalidRequest);
   await assert.rejects(Store.open(`sqlite:${place}/no/such/folder.db`), recto.StorageError);
-  assert.equal((await talk.stats()).totalMessages, 1);
+  assert.equal((await conversation.stats()).totalMessages, 1);
 });
 
 class Point {
@@ -194,8 +194,8 @@ test("objects of another realm and objects with toJSON are values", async () => 
   const store = await Store.open("memory:");
   const message = vm.runInNewContext('({ role: "user", content: [{ type: "text", text: "x" }] })');
   const dated = { role: "user", content: "y", metadata: { at: new Date(0), nothing: undefined } };
-  const talk = await store.create("a", { messages: [message, dated] });
-  const [first, second] = await talk.messages();
+  const conversation = await store.create("a", { messages: [message, dated] });
+  const [first, second] = await conversation.messages();
   assert.equal(first.content[0].text, "x");
   assert.deepEqual(second.metadata, { at: "1970-01-01T00:00:00.000Z" });
 });
@@ -203,14 +203,14 @@ test("objects of another realm and objects with toJSON are values", async () => 
 test("many requests run at the same time", async () => {
   for (const address of ["memory:", `sqlite:${place}/many.db`]) {
     const store = await Store.open(address);
-    const talks = await Promise.all(Array.from({ length: 8 }, (_, n) => store.create(`t${n}`, { counter: "approx" })));
-    await Promise.all(Array.from({ length: 400 }, (_, n) => talks[n % 8].append(user(`${n}`))));
-    for (const talk of talks) {
-      assert.equal(await talk.version(), 50);
-      assert.equal((await talk.messages()).length, 50);
+    const conversations = await Promise.all(Array.from({ length: 8 }, (_, n) => store.create(`t${n}`, { counter: "approx" })));
+    await Promise.all(Array.from({ length: 400 }, (_, n) => conversations[n % 8].append(user(`${n}`))));
+    for (const conversation of conversations) {
+      assert.equal(await conversation.version(), 50);
+      assert.equal((await conversation.messages()).length, 50);
     }
     // One of the writers with the same expected version succeeds.
-    const racing = Array.from({ length: 20 }, () => talks[0].append(user("r"), { expectedVersion: 50 }));
+    const racing = Array.from({ length: 20 }, () => conversations[0].append(user("r"), { expectedVersion: 50 }));
     const settled = await Promise.allSettled(racing);
     assert.equal(settled.filter((one) => one.status === "fulfilled").length, 1);
     const refused = settled.find((one) => one.status === "rejected");
@@ -221,16 +221,16 @@ test("many requests run at the same time", async () => {
 
 test("an idempotency key is not applied twice", async () => {
   const store = await Store.open("memory:");
-  const talk = await store.create("talk", { counter: "approx" });
-  assert.equal((await talk.append(user("one"), { idempotencyKey: "k" })).version, 1);
-  assert.equal((await talk.append(user("one"), { idempotencyKey: "k" })).version, 1);
-  assert.equal((await talk.append(user("two"), { return: ["state"] })).state.totalMessageCount, 2);
+  const conversation = await store.create("support", { counter: "approx" });
+  assert.equal((await conversation.append(user("one"), { idempotencyKey: "k" })).version, 1);
+  assert.equal((await conversation.append(user("one"), { idempotencyKey: "k" })).version, 1);
+  assert.equal((await conversation.append(user("two"), { return: ["state"] })).state.totalMessageCount, 2);
 });
 
 test("a closed store completes what runs and refuses other requests", async () => {
   const store = await Store.open(`sqlite:${place}/closed.db`);
-  const talk = await store.create("a", { counter: "approx" });
-  const running = Array.from({ length: 20 }, () => talk.append(user("one")));
+  const conversation = await store.create("a", { counter: "approx" });
+  const running = Array.from({ length: 20 }, () => conversation.append(user("one")));
   store.close();
   store.close();
   assert(store.closed);
@@ -243,13 +243,13 @@ test("a file is shared between stores, and kept", async () => {
   const address = `sqlite:${place}/shared.db`;
   const first = await Store.open(address);
   const second = Store.openSync(address);
-  await (await first.create("talk")).append(user("one"));
-  assert.deepEqual(await second.conversation("talk").messages(), [user("one")]);
-  assert.equal((await second.search("one"))[0].conversation, "talk");
+  await (await first.create("support")).append(user("one"));
+  assert.deepEqual(await second.conversation("support").messages(), [user("one")]);
+  assert.equal((await second.search("one"))[0].conversation, "support");
   first.close();
   second.close();
   const again = await Store.open(address);
-  assert.deepEqual(await again.conversation("talk").messages(), [user("one")]);
+  assert.deepEqual(await again.conversation("support").messages(), [user("one")]);
   again.close();
 });
 
@@ -257,7 +257,7 @@ test("tenants do not see each other", async () => {
   const address = `sqlite:${place}/tenants.db`;
   const one = await Store.open(address, { tenant: "one" });
   const two = await Store.open(address, { tenant: "two" });
-  await one.create("talk");
+  await one.create("support");
   assert.deepEqual(await two.list(), []);
   one.close();
   two.close();
@@ -273,13 +273,13 @@ test("a password is not printed", async () => {
 test("worker threads use stores of their own", async () => {
   const address = `sqlite:${place}/workers.db`;
   const store = await Store.open(address);
-  const talk = await store.create("talk", { counter: "approx" });
+  const conversation = await store.create("support", { counter: "approx" });
   const code = `
     const { Store } = require("recto-context");
     const { workerData, parentPort } = require("node:worker_threads");
     (async () => {
       const store = await Store.open(workerData);
-      for (let n = 0; n < 10; n++) await store.conversation("talk").append({ role: "user", content: "w" });
+      for (let n = 0; n < 10; n++) await store.conversation("support").append({ role: "user", content: "w" });
       store.requestSync({ list: true });
       parentPort.postMessage("done");
     })();`;
@@ -288,7 +288,7 @@ test("worker threads use stores of their own", async () => {
     return new Promise((resolve, reject) => worker.on("error", reject).on("exit", resolve));
   });
   assert.deepEqual(await Promise.all(ended), [0, 0, 0]);
-  assert.equal(await talk.version(), 30);
+  assert.equal(await conversation.version(), 30);
   store.close();
 });
 
@@ -323,12 +323,12 @@ test("memory stays flat over many calls", async () => {
 
 test("the largest accepted message is an option", async () => {
   const store = await Store.open("memory:", { maxMessageBytes: 100 });
-  const talk = await store.create("talk", { counter: "approx" });
-  await talk.append(user("short"));
-  await assert.rejects(talk.append(user("x".repeat(100))), { code: "too_large" });
-  assert.equal(await talk.version(), 1);
+  const conversation = await store.create("support", { counter: "approx" });
+  await conversation.append(user("short"));
+  await assert.rejects(conversation.append(user("x".repeat(100))), { code: "too_large" });
+  assert.equal(await conversation.version(), 1);
   const larger = Store.openSync("memory:", { maxMessageBytes: 40 << 20 });
-  larger.requestSync({ create: "talk", settings: { counter: "approx" }, messages: [user("x".repeat(33 << 20))] });
+  larger.requestSync({ create: "support", settings: { counter: "approx" }, messages: [user("x".repeat(33 << 20))] });
   for (const maxMessageBytes of [0, -1, 1.5, NaN, 2 ** 32]) {
     await assert.rejects(Store.open("memory:", { maxMessageBytes }), { code: "invalid_operation", field: "maxMessageBytes" });
   }

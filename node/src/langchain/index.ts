@@ -6,7 +6,7 @@
  * import { Store } from "recto-context";
  * import { rectoMiddleware } from "recto-context/langchain";
  *
- * const context = await rectoMiddleware(await Store.open("sqlite:talks.db"), { maxTokens: 100_000 });
+ * const context = await rectoMiddleware(await Store.open("sqlite:conversations.db"), { maxTokens: 100_000 });
  * const agent = createAgent({ model, tools, middleware: [context.middleware], checkpointer });
  * ```
  */

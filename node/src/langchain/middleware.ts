@@ -101,7 +101,7 @@ async function frameworkModules() {
 }
 
 /**
- * Shapes the request of each model call: it fits the budget and is valid for the provider. The state of the agent is
+ * Changes the request of each model call so that it fits the budget and is valid for the provider. The state of the agent is
  * not changed. A conversation records each message and each cut, so that a cut can be read, explained and undone.
  *
  * A cut that is undone by hand is not repeated: the thread is paused until `resume`.

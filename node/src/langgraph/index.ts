@@ -6,7 +6,7 @@
  * import { Store } from "recto-context";
  * import { RectoSaver } from "recto-context/langgraph";
  *
- * const saver = new RectoSaver(new MemorySaver(), await Store.open("sqlite:talks.db"));
+ * const saver = new RectoSaver(new MemorySaver(), await Store.open("sqlite:conversations.db"));
  * const agent = createAgent({ model, tools, checkpointer: saver });
  * ```
  */

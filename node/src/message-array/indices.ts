@@ -4,7 +4,7 @@ import type { LLMMessageRole, MessageMarkMap } from "./types.js";
 
 const ROLES: readonly LLMMessageRole[] = ["system", "user", "assistant", "tool"];
 
-/** Indices of messages by role: those of a conversation, which follow it, or a list of its own. */
+/** Indices of messages by role: those of a conversation, which follow it, or an independent list. */
 export class TypeIndexManager {
   readonly #own = new Map<LLMMessageRole, number[]>();
   readonly #source: (() => MessageMarkMap) | undefined;
@@ -46,7 +46,7 @@ export class TypeIndexManager {
     for (const [role, kept] of this.#own) this.#own.set(role, kept.filter((index) => !removed.has(index)));
   }
 
-  /** A list of its own with the present indices. */
+  /** An independent list with the present indices. */
   clone(): TypeIndexManager {
     const copy = new TypeIndexManager();
     for (const [role, indices] of this.getAllTypeIndices()) copy.#own.set(role, indices);

@@ -6,7 +6,7 @@ import type { CounterName, Outcome, Settings } from "../types.js";
 import { seedError } from "./errors.js";
 import type { AnyOperation, Message, MessageOperationResult } from "./types.js";
 
-/** Where a manager keeps its messages. Default: in memory, until the manager is garbage. */
+/** Where a manager keeps its messages. Default: in memory, until the manager is garbage-collected. */
 export interface StorageOptions {
   /** A store, or the address of one. Default: `memory:`. */
   store?: string | Store;

@@ -6,7 +6,7 @@
  * import { Store } from "recto-context";
  * import { RectoSession } from "recto-context/openai-agents";
  *
- * const session = await RectoSession.open("user-42", await Store.open("sqlite:talks.db"));
+ * const session = await RectoSession.open("user-42", await Store.open("sqlite:conversations.db"));
  * await run(agent, "Why does checkout fail?", { session, callModelInputFilter: session.fit({ maxTokens: 100_000 }) });
  * ```
  */

@@ -76,7 +76,7 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
     if (items.length > 0) await this.conversation.append(items.map(toRecto));
   }
 
-  /** Removes the newest item from the view. UNDO brings it back. */
+  /** Removes the newest item from the view. UNDO shows it again. */
   async popItem(): Promise<AgentInputItem | undefined> {
     let popped: Message | undefined;
     await this.#change((entries) => {
@@ -87,7 +87,7 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
     return popped && fromRecto(popped);
   }
 
-  /** Removes all items from the view. UNDO brings them back. */
+  /** Removes all items from the view. UNDO shows them again. */
   async clearSession(): Promise<void> {
     await this.conversation.apply({ operation: "CLEAR", keepSystemMessage: false, description: "session cleared" });
   }

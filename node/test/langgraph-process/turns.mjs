@@ -32,7 +32,7 @@ class Recorded extends RectoSaver {
   }
 }
 
-const store = await Store.open(`sqlite:${join(folder, "talks.db")}`, { search: false });
+const store = await Store.open(`sqlite:${join(folder, "conversations.db")}`, { search: false });
 const saver = new Recorded(new Killed(join(folder, "checkpoints")), store, { counter: "approx" });
 const answer = ({ messages }) => ({ messages: [new AIMessage({ content: `${name}: answer ${messages.length}` })] });
 const app = new StateGraph(MessagesAnnotation).addNode("n", answer).addEdge("__start__", "n").compile({ checkpointer: saver });
