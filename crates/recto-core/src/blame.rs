@@ -1,5 +1,7 @@
 //! Blame: the requests that added, hid or showed a log entry, and their reasons.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::diff::Diff;
@@ -38,7 +40,50 @@ pub enum Effect {
     Shown,
 }
 
+/// A request that added a mark to an entry or removed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MarkBlame {
+    /// The version that the request made.
+    pub version: Version,
+    /// The operation.
+    pub operation: OperationKind,
+    /// The reason of the request.
+    pub description: String,
+    /// The time of the request.
+    pub timestamp: Timestamp,
+    /// The mark.
+    pub mark: String,
+    /// Whether the entry has the mark since then.
+    pub marked: bool,
+}
+
 impl Conversation {
+    /// The requests that added a mark to an entry or removed it, oldest first.
+    pub fn blame_marks(&self, index: LogIndex) -> Result<Vec<MarkBlame>, Error> {
+        self.log.check_index(index)?;
+        self.history.check_all_loaded()?;
+        let mut blames = Vec::new();
+        let mut before: BTreeSet<&str> = BTreeSet::new();
+        for (version, record) in self.history.iter() {
+            let marks = &self.history.state_of(record).marks;
+            let now: BTreeSet<&str> =
+                marks.labels().filter(|label| marks.has(index, label)).collect();
+            for &mark in before.symmetric_difference(&now) {
+                blames.push(MarkBlame {
+                    version,
+                    operation: record.kind,
+                    description: self.history.reason(version, record),
+                    timestamp: record.timestamp,
+                    mark: mark.to_owned(),
+                    marked: now.contains(mark),
+                });
+            }
+            before = now;
+        }
+        Ok(blames)
+    }
+
     /// The requests that changed whether an entry is visible, oldest first. The last one explains why it
     /// is visible or hidden now.
     pub fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {

@@ -228,7 +228,8 @@ impl From<recto_json::InvalidJson> for Error {
 
 /// Advice for a message with tool calls in a field of another format.
 pub(crate) const FOREIGN_ADVICE: &str = "its tool calls are in a field of another format, which is \
-    kept but not read; write them as tool_use and tool_result parts, or import the message";
+    kept but not read; write them as tool_use and tool_result parts, or convert the message with \
+    `append` and its `format`";
 
 fn empty_content_advice(is_foreign: bool) -> &'static str {
     match is_foreign {

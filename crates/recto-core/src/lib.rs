@@ -86,7 +86,7 @@ mod word_search;
 /// Lossless JSON reading, for programs that read messages as the engine does.
 pub use recto_json as json;
 
-pub use blame::{Blame, Effect};
+pub use blame::{Blame, Effect, MarkBlame};
 pub use conversation::{Conversation, VersionInfo, VisibleEntry};
 #[cfg(feature = "bpe")]
 pub use counter::Bpe;

@@ -106,7 +106,7 @@ impl WarningCode {
             WarningCode::ForeignMessage => {
                 "these messages have tool calls in a field of another format, where they are \
                  neither paired nor rendered; write them as tool_use and tool_result parts, or \
-                 import them"
+                 convert them with `append` and their `format`"
             }
             WarningCode::ViewEmpty => "the view is empty",
             WarningCode::IgnoredIndices => {

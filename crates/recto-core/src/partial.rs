@@ -21,8 +21,8 @@ use crate::settings::Shared;
 use crate::state::State;
 use crate::{
     ArrayState, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Error, Hit, Inconsistency,
-    LogIndex, MarkMap, Marks, Message, Note, Outcome, Query, Request, SavedSettings, SavedState,
-    SavedVersion, Scope, Stats, Timestamp, Tool, ToolSet, Version, View, Warning,
+    LogIndex, MarkBlame, MarkMap, Marks, Message, Note, Outcome, Query, Request, SavedSettings,
+    SavedState, SavedVersion, Scope, Stats, Timestamp, Tool, ToolSet, Version, View, Warning,
 };
 
 /// A conversation whose versions, batches and messages may be partially loaded; see the module
@@ -61,6 +61,7 @@ delegate! {
     query(&self, query: &Query) -> Result<Vec<Hit>, Error>;
     diff(&self, from: Version, to: Version) -> Result<Diff, Error>;
     blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error>;
+    blame_marks(&self, index: LogIndex) -> Result<Vec<MarkBlame>, Error>;
     blame_hidden(&self, at: Version) -> Result<Vec<(LogIndex, Blame)>, Error>;
     mark_map(&self, scope: Scope) -> Result<MarkMap, Error>;
     snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error>;

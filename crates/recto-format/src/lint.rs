@@ -28,7 +28,7 @@ use crate::{Error, MessageParts};
 /// assert_eq!(
 ///     findings[0].to_string(),
 ///     "error at 1: there is no call \"c9\" before its result; \
-///      results_have_calls: its content is kept as text from the user"
+///      its content is kept as text from the user [results_have_calls]"
 /// );
 /// ```
 pub fn lint<'m>(

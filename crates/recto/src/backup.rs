@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_core::{Limits, LogIndex, Message};
+use recto_core::{Limits, LogIndex, Message, Version};
 use recto_store::{
     CommitBody, ConversationId, ConversationRow, Entry, NewConversation, PageKind,
     RestoredConversation, Store, StoredRows, SurveyedConversation, Tenant, Words, WordsOf,
@@ -51,13 +51,30 @@ pub struct RestoreReport {
     /// The number of their log entries.
     pub entries: u64,
     /// The number of conversations that the store already had, from an earlier restoration of the same
-    /// backup.
+    /// backup, or because the backup was made of this store.
     pub already_there: usize,
+    /// Those of them that have more versions in the store than in the backup. The store keeps them as they
+    /// are.
+    pub newer: Vec<NewerConversation>,
     /// The conversations that were not restored because their rows in the backup are damaged.
     pub damaged: Vec<DamagedConversation>,
     /// The conversations that got another name, because earlier releases allowed names that
     /// [`check_name`](crate::check_name) refuses.
     pub renamed: Vec<RenamedConversation>,
+}
+
+/// A conversation that has more versions in the store than in the backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NewerConversation {
+    /// The tenant.
+    pub tenant: Tenant,
+    /// The name.
+    pub name: String,
+    /// Its newest version in the store.
+    pub version: Version,
+    /// Its newest version in the backup.
+    pub backup_version: Version,
 }
 
 /// A conversation that was restored under another name.
@@ -150,7 +167,8 @@ impl Recto {
     /// Nothing is copied if this store has another conversation of the same name, or the same
     /// conversation under another name. A name that is not allowed any more is replaced, and the result
     /// says by which. Conversations that an earlier, interrupted restoration has copied
-    /// are skipped, so repeating the call completes it.
+    /// are skipped, so repeating the call completes it. A conversation that this store has with more versions
+    /// than the backup is not changed, and the result names it.
     pub async fn restore(&self, path: impl AsRef<Path>) -> Result<RestoreReport, Error> {
         self.restore_with_progress(path, &mut |_| {}).await
     }
@@ -230,6 +248,14 @@ impl Recto {
             }
         };
         copying.restored.already_there += usize::from(is_there);
+        if is_there && present.head.version > row.head.version {
+            copying.restored.newer.push(NewerConversation {
+                tenant: tenant.clone(),
+                name: row.name.clone(),
+                version: Version(present.head.version),
+                backup_version: Version(row.head.version),
+            });
+        }
         Ok(is_there)
     }
 }

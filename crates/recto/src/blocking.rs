@@ -23,9 +23,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use recto_core::{
-    ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, Limits, LogIndex, MarkMap, Message,
-    Outcome, Query, Request, SavedSettings, Scope, Settings, Stats, Timestamp, Tool, Version,
-    VersionInfo, Warning,
+    ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, Limits, LogIndex, MarkBlame, MarkMap,
+    Message, Outcome, Query, Request, SavedSettings, Scope, Settings, Stats, Timestamp, Tool,
+    Version, VersionInfo, Warning,
 };
 #[cfg(feature = "format")]
 use recto_format::Input;
@@ -271,8 +271,10 @@ blocking! {
         fn version_info(version: Version) -> VersionInfo;
         fn versions(range: Range<u32>) -> Vec<VersionInfo>;
         fn parent(version: Version) -> Option<Version>;
+        fn undo_target(version: Version) -> Option<Version>;
         fn diff(from: Version, to: Version) -> Diff;
         fn blame(index: LogIndex) -> Vec<Blame>;
+        fn blame_marks(index: LogIndex) -> Vec<MarkBlame>;
         fn blame_hidden(at: Version) -> Vec<(LogIndex, Blame)>;
         fn snapshot(batch: BatchIndex) -> BatchSnapshot;
         fn mark_map(scope: Scope) -> MarkMap;

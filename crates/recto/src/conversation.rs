@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use recto_core::{
     Append, ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, EntryMeta, Hit, LogEntry, LogIndex,
-    MarkMap, Marks, Message, Outcome, PartialConversation, Position, Query, SavedSettings, Scope,
-    Stats, Timestamp, Tool, Version, VersionInfo, Warning,
+    MarkBlame, MarkMap, Marks, Message, OperationKind, Outcome, PartialConversation, Position,
+    Query, SavedSettings, Scope, Stats, Timestamp, Tool, Version, VersionInfo, Warning,
 };
 use recto_store::{ConversationId, Lineage};
 
@@ -294,6 +294,48 @@ impl Conversation {
         Ok(Some(Version(before)))
     }
 
+    /// The version whose request an UNDO undid or a REDO redid; `None` for the versions of other operations.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recto::{Message, Recto, Redo, Settings, Undo, Version};
+    ///
+    /// let conversation = Recto::open("memory:").await?.create("a", Settings::default()).await?;
+    /// conversation.append([Message::user("one")]).await?;
+    /// conversation.append([Message::user("two")]).await?;
+    /// conversation.apply(Undo).await?;
+    /// conversation.apply(Undo).await?;
+    /// conversation.apply(Redo).await?;
+    /// assert_eq!(conversation.undo_target(Version(3)).await?, Some(Version(2)));
+    /// assert_eq!(conversation.undo_target(Version(4)).await?, Some(Version(1)));
+    /// assert_eq!(conversation.undo_target(Version(5)).await?, Some(Version(1)));
+    /// assert_eq!(conversation.undo_target(Version(2)).await?, None);
+    /// # Ok::<(), recto::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn undo_target(&self, version: Version) -> Result<Option<Version>, Error> {
+        let mut reading = self.reading_at(version).await?;
+        let loaded = &mut *reading;
+        let mut target = Some(version);
+        let mut operation = loaded.saved_version(version).await?.info(version).operation;
+        if operation == OperationKind::Undo {
+            target = version.0.checked_sub(1).map(Version);
+        } else if operation != OperationKind::Redo {
+            return Ok(None);
+        }
+        // UNDO and REDO restore the state of an earlier version, which may be one of an UNDO or REDO too.
+        while let Some(version) = target {
+            operation = loaded.saved_version(version).await?.info(version).operation;
+            if !matches!(operation, OperationKind::Undo | OperationKind::Redo) {
+                break;
+            }
+            let Some(before) = version.0.checked_sub(1) else { return Ok(None) };
+            let before = loaded.saved_version(Version(before)).await?;
+            target = if operation == OperationKind::Undo { before.undo() } else { before.redo() };
+        }
+        Ok(target)
+    }
+
     /// The entries that are visible in one of two versions, and those that are visible in both.
     pub async fn diff(&self, from: Version, to: Version) -> Result<Diff, Error> {
         self.read(|conversation| conversation.diff(from, to)).await
@@ -302,6 +344,11 @@ impl Conversation {
     /// The versions that added, hid, showed or marked an entry, oldest first, with their reasons.
     pub async fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {
         self.read(|conversation| conversation.blame(index)).await
+    }
+
+    /// The requests that added a mark to an entry or removed it, oldest first.
+    pub async fn blame_marks(&self, index: LogIndex) -> Result<Vec<MarkBlame>, Error> {
+        self.read(|conversation| conversation.blame_marks(index)).await
     }
 
     /// For every log entry that a version hides, the version that hid it last, with its reason. One call is

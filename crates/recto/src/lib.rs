@@ -127,18 +127,20 @@ pub use recto_core::Error as EngineError;
 pub use recto_core::{
     Append, Approx, Arrange, ArrayState, BatchEnd, BatchIndex, BatchSnapshot, BatchStart, Blame,
     Carry, Clear, Code, Compress, Counter, Delete, Diff, Effect, Entries, Filter, Fit, Insert,
-    Limits, LogIndex, Mark, MarkMap, Message, MessageTotals, Note, Operation, OperationKind,
-    Outcome, PINNED, Pick, Position, Query, QueryAt, Redo, Replace, ReplaceEntries, Request,
-    Restore, Role, RoleSet, Rollback, SavedSettings, Scope, Settings, SharedPrefix, Stats, Step,
-    Timestamp, Tool, ToolCall, Truncate, TypeIndices, Undo, Unmark, Version, VersionInfo, View,
-    Warning, WarningCode,
+    Limits, LogIndex, Mark, MarkBlame, MarkMap, Message, MessageTotals, Note, Operation,
+    OperationKind, Outcome, PINNED, Pick, Position, Query, QueryAt, Redo, Replace, ReplaceEntries,
+    Request, Restore, Role, RoleSet, Rollback, SavedSettings, Scope, Settings, SharedPrefix, Stats,
+    Step, Timestamp, Tool, ToolCall, Truncate, TypeIndices, Undo, Unmark, Version, VersionInfo,
+    View, Warning, WarningCode,
 };
 pub use recto_store::Error as StoreError;
 pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant, hash_of};
 
 pub use self::apply::{Preview, WriteOptions};
 #[cfg(feature = "sqlite")]
-pub use self::backup::{BackupReport, DamagedConversation, RenamedConversation, RestoreReport};
+pub use self::backup::{
+    BackupReport, DamagedConversation, NewerConversation, RenamedConversation, RestoreReport,
+};
 pub use self::clock::Clock;
 pub use self::conversation::{Conversation, Entry};
 pub use self::erase::ErasedMessage;

@@ -11,6 +11,11 @@ use super::{Content, Header, Message};
 use crate::edges::Edges;
 use crate::{Error, Limits, Role};
 
+/// Text of the placeholder of an erased message.
+const ERASED: &str = "[erased]";
+/// Text of the placeholder of a pruned message.
+const PRUNED: &str = "[pruned]";
+
 impl Message {
     /// A message with a text.
     pub fn new(role: Role, text: &str) -> Result<Message, Error> {
@@ -93,12 +98,24 @@ impl Message {
     /// assert_eq!(secret.erased().json(), r#"{"role":"user","content":"[erased]"}"#);
     /// ```
     pub fn erased(&self) -> Message {
-        self.placeholder("[erased]")
+        self.placeholder(ERASED)
     }
 
     /// The placeholder of this message after it is pruned; see [`erased`](Self::erased).
     pub fn pruned(&self) -> Message {
-        self.placeholder("[pruned]")
+        self.placeholder(PRUNED)
+    }
+
+    /// Whether this is the placeholder of an erased or pruned message. The placeholder of a message that had
+    /// only tool calls is not recognised: it has no text, like a message whose calls have no input.
+    ///
+    /// ```
+    /// let secret = recto_core::Message::user("my password is hunter2");
+    /// assert!(secret.erased().is_placeholder() && !secret.is_placeholder());
+    /// ```
+    pub fn is_placeholder(&self) -> bool {
+        let mut texts = [ERASED, PRUNED].into_iter().filter(|text| self.json().contains(text));
+        texts.any(|text| self.placeholder(text).json() == self.json())
     }
 
     fn placeholder(&self, text: &str) -> Message {

@@ -261,7 +261,7 @@ impl Operation {
     /// assert_eq!(Operation::from(Fit::within(900)).describe(), "FIT into 900 tokens");
     /// ```
     pub fn describe(&self) -> String {
-        let entries = |indices: &[LogIndex]| with_unit(indices.len(), "entry", "entries");
+        let entries = |indices: &[LogIndex]| with_unit(sorted(indices).len(), "entry", "entries");
         match self {
             Operation::Append(append) => describe_append(append.messages.len()),
             Operation::Insert(insert) => {

@@ -123,6 +123,16 @@ impl SavedVersion {
         self.batch.0
     }
 
+    /// The version whose state an UNDO after this version restores.
+    pub fn undo(&self) -> Option<Version> {
+        self.undo
+    }
+
+    /// The version whose state a REDO after this version restores.
+    pub fn redo(&self) -> Option<Version> {
+        self.redo
+    }
+
     /// The earlier version with the same view, if there is one.
     pub fn version_with_same_view(&self) -> Option<Version> {
         self.view.of.filter(|_| self.view.parts.is_none())

@@ -564,6 +564,6 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Finding { rule, index, message, .. } = self;
-        write!(f, "{} at {index}: {message}; {}: {}", rule.severity, rule.name, rule.repair)
+        write!(f, "{} at {index}: {message}; {} [{}]", rule.severity, rule.repair, rule.name)
     }
 }

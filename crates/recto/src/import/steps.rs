@@ -87,6 +87,8 @@ struct Created {
     is_fixed: bool,
     start: Start,
     envelope: Option<String>,
+    /// The number of tools that were set.
+    tools: usize,
     fork_of: Option<(usize, Version)>,
 }
 
@@ -102,6 +104,8 @@ pub struct Imported {
     pub version: Version,
     /// The length of the log.
     pub messages: u32,
+    /// The number of its tools. If it is not 0, the last message of the log describes them.
+    pub tools: usize,
     /// For a fork: the position of its origin in the list of imported conversations, and the version.
     pub fork_of: Option<(usize, Version)>,
     /// The title, id and time in the transcript.
@@ -196,6 +200,7 @@ impl Import {
             is_fixed,
             start,
             envelope,
+            tools: 0,
             fork_of,
         });
         Ok(())
@@ -218,6 +223,7 @@ impl Import {
             is_fixed: false,
             start,
             envelope,
+            tools: 0,
             fork_of,
         });
         Ok(())
@@ -255,6 +261,7 @@ impl Import {
             let Some(envelope) = created.envelope.as_deref() else { continue };
             let tools = EnvelopeInfo::of(envelope, format).tools;
             if !tools.is_empty() {
+                created.tools = tools.len();
                 let options = WriteOptions::expecting(created.version);
                 let outcome = created.conversation.set_tools_with(tools, options).await?;
                 created.version = outcome.version;
@@ -290,6 +297,7 @@ impl Import {
                 id: info.id,
                 version: info.version,
                 messages: info.messages,
+                tools: created.tools,
                 fork_of: created.fork_of,
                 start: created.start.clone(),
                 envelope: created.envelope.clone(),
