@@ -226,6 +226,8 @@ export interface VersionInfo {
   batchOpenedBy: number;
   log: number;
   parent?: number;
+  /** For UNDO and REDO: the version whose request was undone or redone. */
+  target?: number;
   saidAt?: number;
   /** The note that was given with the change. */
   note?: unknown;
@@ -311,6 +313,7 @@ export interface CheckedTokens {
   tokens: number;
   limit: number | null;
   threshold: number | null;
+  targetTokens: number | null;
   exceeded: boolean;
   compressionRequested: boolean;
 }
@@ -385,6 +388,8 @@ export interface ImportedConversation {
   id: string;
   version: number;
   messages: number;
+  /** The number of its tools, which the last message of the log describes. */
+  tools?: number;
   forkOf?: Record<string, any>;
 }
 

@@ -176,6 +176,7 @@ class VersionInfo(_VersionInfo, total=False):
     """A version in the history."""
 
     parent: int
+    target: int
     saidAt: int
     note: Any
 
@@ -266,6 +267,7 @@ class CheckedTokens(TypedDict):
     tokens: int
     limit: int | None
     threshold: int | None
+    targetTokens: int | None
     exceeded: bool
     compressionRequested: bool
 

@@ -22,7 +22,7 @@
 //! | the groups of `recto help` | the table in `command.rs` |
 //! | how the store and the conversation are selected | `store_location.rs`, `session.rs`, `last_used.rs` |
 //! | how text is printed | `page.rs`, `printable.rs`, `entry_line.rs`, `reason.rs`, `remarks.rs`, `table.rs`, `pager.rs`, `progress.rs` |
-//! | transcripts and providers | `transcript.rs`, `foreign.rs`, `tool_input.rs`, `provider.rs`, `cache_plan.rs` |
+//! | transcripts and providers | `transcript.rs`, `tool_input.rs`, `provider.rs`, `cache_plan.rs` |
 //! | the model loop | `command/chat.rs` (feature `chat`) |
 //! | error messages | `failure.rs`, `advice.rs`, `hint.rs` |
 //! | JSON requests | `command/exec.rs` |
@@ -38,7 +38,6 @@ mod difference;
 mod entry_line;
 mod environment;
 mod failure;
-mod foreign;
 mod hint;
 mod last_used;
 mod log;

@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::foreign;
 use crate::provider::format_parser;
 use crate::remarks::remark_lines;
 
@@ -59,7 +58,7 @@ impl MessageInput {
         if let Some(file) = messages {
             let text = context.read(file)?;
             let Some(format) = self.format else { return messages_of(&text) };
-            let (messages, remarks) = foreign::convert(&text, format)?;
+            let (messages, remarks) = recto_service::converted(&text, format)?;
             let remarks: Vec<ShownRemark> = remarks.iter().map(ShownRemark::from).collect();
             for line in remark_lines(&remarks, "line") {
                 context.output.note(&line, context.environment)?;

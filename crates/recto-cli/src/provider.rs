@@ -16,7 +16,7 @@ pub(crate) struct ProviderArguments {
     #[arg(id = "provider", long = "for", value_name = "PROVIDER", value_parser = target_parser())]
     pub(crate) target: Option<Target>,
 
-    /// Model, for its prices; thinking of other models is omitted
+    /// Model: `render` writes it into the request, plans use its prices; thinking of other models is omitted
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
@@ -39,7 +39,7 @@ impl ProviderArguments {
 /// A field to add to a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
-    name: String,
+    pub(crate) name: String,
     json: String,
 }
 

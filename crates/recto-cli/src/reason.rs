@@ -1,6 +1,6 @@
 //! The title of a version: its operation and its reason on one line.
 
-use recto::OperationKind;
+use recto::{OperationKind, Version};
 use serde_json::Value;
 
 /// Separates the description of an operation from the reason of the caller.
@@ -24,6 +24,18 @@ pub(crate) fn version_title(operation: OperationKind, description: &str) -> Stri
         }
         operation => with_operation(operation, description),
     }
+}
+
+/// The title of an UNDO or REDO with the request that it undid or redid: `UNDO of v3 FIT into 9 tokens`. The
+/// title of that request is missing if it is not known.
+pub(crate) fn title_of(title: &str, target: Version, of: Option<&str>) -> String {
+    let (operation, reason) = match title.split_once(SEPARATOR) {
+        Some((operation, reason)) => (operation, Some(reason)),
+        None => (title, None),
+    };
+    let of = of.map_or(String::new(), |of| format!(" {of}"));
+    let written = format!("{operation} of v{target}{of}");
+    reason.map_or(written.clone(), |reason| with_reason(&written, reason))
 }
 
 /// The descriptions of several operations. A reason that all of them have follows the last one.

@@ -16,6 +16,15 @@ pub enum Error {
     /// Manifests of calls cannot be read.
     #[error(transparent)]
     Agent(#[from] recto_agent::Error),
+    /// Messages cannot be appended, because the text has more than messages.
+    #[error(
+        "there is more than messages (read as {format}): other conversations, branches or compactions; \
+         import it as a new conversation"
+    )]
+    NotOnlyMessages {
+        /// The format in which the text was read.
+        format: recto_format::Format,
+    },
     /// There are no prices for a model.
     #[error("there are no prices for {model:?}; use {known}, or a table that has its prices")]
     NoPrices {
@@ -75,7 +84,7 @@ impl Error {
             Error::Recto(error) => error.code(),
             Error::Format(error) => error.code(),
             Error::Agent(error) => error.code(),
-            Error::NoPrices { .. } => "invalid_operation",
+            Error::NoPrices { .. } | Error::NotOnlyMessages { .. } => "invalid_operation",
             Error::InField { cause, .. } => cause.code(),
         }
     }
@@ -90,7 +99,7 @@ impl Error {
                 written["error"]["field"] = field.as_str().into();
                 written
             }
-            Error::Agent(_) | Error::NoPrices { .. } => {
+            Error::Agent(_) | Error::NoPrices { .. } | Error::NotOnlyMessages { .. } => {
                 json!({ "error": { "code": self.code(), "message": self.to_string() } })
             }
         }

@@ -92,24 +92,24 @@ pub use self::cache_plan::{Plan, PlanOptions, Savings};
 pub use self::entry::{MarkedEntries, ShownEntry, entries_of, with_marks};
 pub use self::error::Error;
 pub use self::provider_view::{
-    DEFAULT_TARGET, ProviderView, Recipient, RenderWarning, ShownFinding, render_warnings,
-    source_format,
+    DEFAULT_TARGET, ProviderView, Recipient, RenderWarning, ShownFinding, source_format,
 };
 pub use self::read::check_names;
 pub use self::request::{Perform, Request, RequestKind, Response, Scoped, compute};
 pub use self::requests::{
-    Applied, Apply, ArrayState, Ask, BatchSnapshot, Blame, CachePlan, CachePlanOptions, CallList,
-    Calls, CallsOptions, CheckedTokens, ConversationSettings, ConversationStats,
-    ConversationSummary, Conversations, Count, CountTokens, Create, Created, Diff, DiffOptions,
-    Difference, Entries, EntryCount, EntryHistory, EntrySelection, Erase, Erased, ErasedEntry,
-    Export, ExportOptions, Exported, ExportedMarkMap, Findings, FitList, FittedList, FittedMessage,
-    Fork, ForkOptions, ForkOriginById, Forked, Import, Imported, Info, Lint, List, ListOptions,
-    ListRepair, ListedConversation, ListedVersion, Log, LogOptions, MarkList, MarkMap,
-    MarkMapOptions, Marks, ModelTokens, PlannedEdit, Prune, PruneOptions, Pruned, Remove, Removed,
-    Rename, Renamed, Render, Rendered, RepairList, Search, SearchHit, SearchResults, SetTools,
-    Settings, Show, Shown, Snapshot, State, Stats, StoreVerification, Timeline, TimelineEvent,
-    TimelinePoint, TokenCheck, TokenCount, TokenShare, TokenShares, Tokens, TokensOptions,
-    TokensOverTime, ToolList, Tools, Verification, Verify, VerifyStore, Versions,
+    Append, Appended, Applied, Apply, ArrayState, Ask, BatchSnapshot, Blame, CachePlan,
+    CachePlanOptions, CallList, Calls, CallsOptions, CheckedTokens, ConversationSettings,
+    ConversationStats, ConversationSummary, Conversations, Count, CountTokens, Create, Created,
+    Diff, DiffOptions, Difference, Entries, EntryCount, EntryHistory, EntrySelection, Erase,
+    Erased, ErasedEntry, Export, ExportOptions, Exported, ExportedMarkMap, Findings, FitList,
+    FittedList, FittedMessage, Fork, ForkOptions, ForkOriginById, Forked, Import, Imported, Info,
+    Lint, List, ListOptions, ListRepair, ListedConversation, ListedVersion, Log, LogOptions,
+    MarkList, MarkMap, MarkMapOptions, Marks, ModelTokens, PlannedEdit, Prune, PruneOptions,
+    Pruned, Remove, Removed, Rename, Renamed, Render, Rendered, RepairList, Search, SearchHit,
+    SearchResults, SetTools, Settings, Show, Shown, Snapshot, State, Stats, StoreVerification,
+    Timeline, TimelineEvent, TimelinePoint, TokenCheck, TokenCount, TokenShare, TokenShares,
+    Tokens, TokensOptions, TokensOverTime, ToolList, Tools, Verification, Verify, VerifyStore,
+    Versions, converted,
 };
 pub use self::schema::schema;
 pub use self::service::{NamedConversation, Service};

@@ -58,7 +58,7 @@ pub struct ShownFinding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RenderWarning {
-    /// A code of the contract, `renamed_tool` or `changed_tool`.
+    /// A code of the contract, `placeholder`, `renamed_tool` or `changed_tool`.
     pub code: String,
     /// The log entries that the warning concerns.
     pub indices: Vec<u32>,
@@ -164,6 +164,45 @@ impl ProviderView {
     pub fn findings(&self, findings: &[Finding]) -> Vec<ShownFinding> {
         findings.iter().map(|finding| self.finding(finding)).collect()
     }
+
+    /// The warning about messages that were erased or pruned, if there are any.
+    pub fn placeholder_warning(&self) -> Option<RenderWarning> {
+        let gone = self.entries.iter().filter(|entry| entry.message.is_placeholder());
+        let indices: Vec<u32> = gone.map(|entry| entry.index.0).collect();
+        (!indices.is_empty()).then(|| RenderWarning {
+            code: "placeholder".to_owned(),
+            indices,
+            message:
+                "these messages were erased or pruned, so the model reads a placeholder instead"
+                    .to_owned(),
+        })
+    }
+
+    /// The warnings about a rendered request: those of the view, then about placeholders, then the tools that
+    /// have another name or another schema in the request.
+    pub fn render_warnings(&self, of_view: &[Warning], rendered: &Rendered) -> Vec<RenderWarning> {
+        let of_view = of_view.iter().map(|warning| RenderWarning {
+            code: code_of(warning),
+            indices: warning.indices.iter().map(|index| index.0).collect(),
+            message: warning.message.clone(),
+        });
+        let about_tool = |code: &str, message: String| RenderWarning {
+            code: code.to_owned(),
+            indices: Vec::new(),
+            message,
+        };
+        let renamed = rendered.renamed_tools.iter().map(|tool| {
+            let (name, written) = (&tool.name, &tool.rendered_name);
+            let message = format!("the tool {name:?} is called {written:?} in the request");
+            about_tool("renamed_tool", message)
+        });
+        let changed = rendered.tool_findings.iter().map(|finding| {
+            let ToolFinding { rule, tool, message, .. } = finding;
+            let message = format!("the tool {tool:?}: {message}; {} [{}]", rule.repair, rule.name);
+            about_tool("changed_tool", message)
+        });
+        of_view.chain(self.placeholder_warning()).chain(renamed).chain(changed).collect()
+    }
 }
 
 /// The format that the newest message with a source was imported from, else Recto's own.
@@ -187,32 +226,6 @@ fn target_of(message: &Message) -> Option<Target> {
         ("bedrock-converse", _) | (_, "bedrock") => Some(Target::BedrockConverse),
         _ => None,
     }
-}
-
-/// The warnings about a rendered request: those of the view, then the tools that have another name
-/// or another schema in the request.
-pub fn render_warnings(of_view: &[Warning], rendered: &Rendered) -> Vec<RenderWarning> {
-    let of_view = of_view.iter().map(|warning| RenderWarning {
-        code: code_of(warning),
-        indices: warning.indices.iter().map(|index| index.0).collect(),
-        message: warning.message.clone(),
-    });
-    let about_tool = |code: &str, message: String| RenderWarning {
-        code: code.to_owned(),
-        indices: Vec::new(),
-        message,
-    };
-    let renamed = rendered.renamed_tools.iter().map(|tool| {
-        let (name, written) = (&tool.name, &tool.rendered_name);
-        let message = format!("the tool {name:?} is called {written:?} in the request");
-        about_tool("renamed_tool", message)
-    });
-    let changed = rendered.tool_findings.iter().map(|finding| {
-        let ToolFinding { rule, tool, message, .. } = finding;
-        let message = format!("the tool {tool:?}: {message}; {}: {}", rule.name, rule.repair);
-        about_tool("changed_tool", message)
-    });
-    of_view.chain(renamed).chain(changed).collect()
 }
 
 fn code_of(warning: &Warning) -> String {

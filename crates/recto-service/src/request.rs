@@ -100,6 +100,7 @@ requests! {'a;
     }
     Conversation {
         "op" | "ops" => Apply(Apply<'a>) -> Applied,
+        "append" => Append(Append<'a>) -> Appended,
         "setTools" => SetTools(SetTools<'a>) -> Applied,
         "tools" => Tools(Tools) -> ToolList,
         "ask" | "query" => Ask(Ask<'a>) -> Entries,

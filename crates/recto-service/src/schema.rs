@@ -397,6 +397,24 @@ pub(crate) struct Blame {
     effect: Effect,
 }
 
+/// A version that added a mark to an entry or removed it.
+#[derive(JsonSchema)]
+#[schemars(rename = "MarkChange", rename_all = "camelCase")]
+pub(crate) struct MarkBlame {
+    /// The version.
+    version: u32,
+    /// The operation that did it.
+    operation: String,
+    /// The reason of the request.
+    description: String,
+    /// When it was done, in milliseconds since 1970.
+    timestamp: i64,
+    /// The mark.
+    mark: String,
+    /// Whether the entry has the mark since then.
+    marked: bool,
+}
+
 /// The effect of a version on an entry.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]

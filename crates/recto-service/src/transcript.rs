@@ -19,6 +19,9 @@ pub struct ImportedConversation {
     pub version: u32,
     /// The length of its log.
     pub messages: u32,
+    /// The number of its tools, which the last message of the log describes. Missing if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<u64>,
     /// For a fork: where it was forked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fork_of: Option<ForkOrigin>,
@@ -61,6 +64,7 @@ pub fn imported(transcript: &ImportedTranscript) -> Vec<ImportedConversation> {
         id: Some(imported.id.to_string()),
         version: imported.version.0,
         messages: imported.messages,
+        tools: (imported.tools > 0).then_some(imported.tools as u64),
         fork_of: imported.fork_of.map(|(of, version)| ForkOrigin {
             conversation: transcript.conversations[of].name.clone(),
             version: version.0,

@@ -1,7 +1,8 @@
 //! `recto blame`: shows why a message is visible or hidden.
 
+use anstyle::Style;
 use clap::Args;
-use recto::{Effect, LogIndex};
+use recto::{Effect, LogIndex, OperationKind, Version};
 use recto_service::{Blame as BlameRequest, EntryHistory};
 use serde::{Serialize, Serializer};
 
@@ -11,10 +12,10 @@ use crate::entry_line::{EntryLine as _, heading};
 use crate::failure::Failure;
 use crate::numbers::EntryRange;
 use crate::output::CommandResult;
-use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
+use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page, STRONG};
 use crate::time;
 
-/// Show which versions added, hid or restored messages.
+/// Show which versions added, hid, restored or marked messages.
 ///
 /// Each line has the version, the effect, the operation and the reason.
 #[derive(Args, Debug)]
@@ -86,6 +87,7 @@ fn show_history(history: &EntryHistory, page: &mut Page) {
         let line = entry.line(Default::default(), &[], page);
         page.line(line);
     }
+    let mut lines: Vec<(Version, Line)> = Vec::new();
     for blame in &history.history {
         let (effect, style) = match blame.effect {
             Effect::Added => ("added", GOOD),
@@ -94,16 +96,34 @@ fn show_history(history: &EntryHistory, page: &mut Page) {
             Effect::Shown => ("shown", GOOD),
             _ => ("changed", GOOD),
         };
-        let version = format!("{:>7} ", format!("v{}", blame.version));
-        let line = Line::wrapping().styled(STRONG, version);
-        let line = line.styled(style, format!("{effect:<9} "));
-        let line = line.styled(FAINT, format!("{:<11} ", blame.operation.as_str()));
-        let line = line.text(&blame.description);
         // An imported message is older than the version that added it.
         let written = history.entry.as_ref().map(|entry| entry.timestamp);
         let written =
             written.filter(|_| matches!(blame.effect, Effect::Added | Effect::AddedHidden));
+        let line = change_line(blame.version, (effect, style), blame.operation, &blame.description);
         let time = time::shown(written.unwrap_or(blame.timestamp));
-        page.line(line.styled(FAINT, format!("  {time}")));
+        lines.push((blame.version, line.styled(FAINT, format!("  {time}"))));
     }
+    for change in &history.marks {
+        let effect = if change.marked { ("marked", NOTE) } else { ("unmarked", FAINT) };
+        let line = change_line(change.version, effect, change.operation, &change.description);
+        let line = line.text(" ").styled(NOTE, format!("[{}]", change.mark));
+        let time = time::shown(change.timestamp);
+        lines.push((change.version, line.styled(FAINT, format!("  {time}"))));
+    }
+    lines.sort_by_key(|(version, _)| *version);
+    lines.into_iter().for_each(|(_, line)| page.line(line));
+}
+
+/// The version, its effect on an entry, the operation and the reason.
+fn change_line(
+    version: Version,
+    (effect, style): (&str, Style),
+    operation: OperationKind,
+    description: &str,
+) -> Line {
+    let version = format!("{:>7} ", format!("v{version}"));
+    let line = Line::wrapping().styled(STRONG, version);
+    let line = line.styled(style, format!("{effect:<9} "));
+    line.styled(FAINT, format!("{:<11} ", operation.as_str())).text(description)
 }

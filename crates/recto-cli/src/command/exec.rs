@@ -30,8 +30,8 @@ use crate::printable;
 Requests about a list of messages, which store nothing:
   fit, repair, countTokens
 Requests about a conversation, with {"conversation": NAME, …}:
-  op, ops, setTools, tools, ask, show, count, stats, info, log, blame, tokens, timeline, tokenCheck,
-  marks, markMap, state, snapshot, diff, render, lint, cachePlan, calls, export, fork, rename, remove,
+  op, ops, append, setTools, tools, ask, show, count, stats, info, log, blame, tokens, timeline,
+  tokenCheck, marks, markMap, state, snapshot, diff, render, lint, cachePlan, calls, export, fork, rename, remove,
   settings, verify, prune, erase
 docs/exec.md describes them, --schema prints their JSON Schema.
 

@@ -222,17 +222,19 @@ impl CommandResult for ImportResult {
         let plain = Style::new();
         let mut table = Table::new(&["conversation", ">messages", ">version", ""]);
         for imported in &self.conversations {
-            let fork = imported.fork_of.as_ref();
+            let fork = imported
+                .fork_of
+                .as_ref()
+                .map(|fork| format!("fork of {} at v{}", fork.conversation, fork.version));
+            let tools = imported
+                .tools
+                .map(|tools| format!("and a description of {}", counted(tools, "tool")));
+            let said = imported.messages - u32::from(tools.is_some());
             table.row([
                 (STRONG, imported.conversation.clone()),
-                (plain, grouped(u64::from(imported.messages))),
+                (plain, grouped(u64::from(said))),
                 (plain, format!("v{}", imported.version)),
-                (
-                    FAINT,
-                    fork.map_or(String::new(), |fork| {
-                        format!("fork of {} at v{}", fork.conversation, fork.version)
-                    }),
-                ),
+                (FAINT, tools.into_iter().chain(fork).collect::<Vec<_>>().join(", ")),
             ]);
         }
         table.show(page);

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use clap::Args;
 use recto_format::{Finding, RenderOptions, Rule, Severity, Target};
-use recto_service::{ProviderView, ShownFinding};
+use recto_service::{ProviderView, RenderWarning, ShownFinding};
 use serde::Serialize;
 
 use super::change::ChangeArguments;
@@ -13,6 +13,7 @@ use crate::numbers::{VersionArgument, counted};
 use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};
 use crate::provider::{Field, pairs, sent_at};
+use crate::remarks::ranges;
 use crate::table::Table;
 
 /// Report what a provider would reject in the view.
@@ -97,12 +98,15 @@ impl Serialize for Findings {
             #[serde(rename = "for")]
             target: &'static str,
             findings: Vec<ShownFinding>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            warnings: Option<[RenderWarning; 1]>,
         }
         let document = Document {
             conversation: &self.conversation,
             version: self.version,
             target: self.target.name(),
             findings: self.sent.findings(&self.findings),
+            warnings: self.sent.placeholder_warning().map(|warning| [warning]),
         };
         document.serialize(serializer)
     }
@@ -148,11 +152,17 @@ impl CommandResult for Findings {
             self.conversation,
             self.version
         );
+        let placeholders = self.sent.placeholder_warning();
+        let is_well = self.findings.is_empty() && placeholders.is_none();
+        if let Some(RenderWarning { indices, message, .. }) = placeholders {
+            let entries = ranges(indices.into_iter().map(u64::from), "#");
+            page.line(Line::wrapping().styled(NOTE, entries).text(": ").text(message));
+        }
         if self.is_fixable {
             let hint = format!("`recto lint --for {} --fix` repairs the view", self.target);
             page.line(Line::wrapping().styled(FAINT, hint));
         }
-        page.line(Line::new().styled(if self.findings.is_empty() { GOOD } else { FAINT }, summary));
+        page.line(Line::new().styled(if is_well { GOOD } else { FAINT }, summary));
     }
 }
 

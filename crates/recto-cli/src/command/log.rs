@@ -3,7 +3,10 @@
 mod calls;
 mod graph;
 
+use std::collections::HashMap;
+
 use clap::Args;
+use recto::Version;
 use recto_service::{
     Calls, CallsOptions, ListedVersion, Log as LogRequest, LogOptions, TrueOr, Versions,
 };
@@ -64,12 +67,25 @@ impl Log {
 impl CommandResult for Versions {
     fn show(&self, page: &mut Page) {
         let mut graph = Graph::default();
-        for ListedVersion { info, parent, said_at, .. } in &self.versions {
+        let titles: HashMap<Version, String> = self
+            .versions
+            .iter()
+            .map(|ListedVersion { info, .. }| {
+                (info.version, reason::version_title(info.operation, &info.description))
+            })
+            .collect();
+        for ListedVersion { info, parent, target, said_at, .. } in &self.versions {
             let rows = graph.rows(info.version, *parent);
             let line = Line::new().styled(NOTE, &rows.node);
             let line = line.styled(STRONG, format!(" v{}", info.version));
             let line = line.styled(FAINT, format!(" batch {}  ", info.batch));
-            let title = reason::version_title(info.operation, &info.description);
+            let title = &titles[&info.version];
+            let title = match *target {
+                Some(target) => {
+                    reason::title_of(title, target, titles.get(&target).map(String::as_str))
+                }
+                None => title.clone(),
+            };
             let time = time::shown(said_at.unwrap_or(info.timestamp));
             let right_side = |message: &str, token: &str| {
                 let messages = counted(info.messages as u64, message);

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use recto::{LogIndex, Warning};
-use recto_service::{RenderWarning, ShownFinding, render_warnings};
+use recto_format::Target;
+use recto_service::{RenderWarning, ShownFinding};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -10,7 +11,7 @@ use crate::arguments::ConversationArgument;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{VersionArgument, runs};
-use crate::page::{BAD, Line, NOTE};
+use crate::page::{BAD, FAINT, Line, NOTE};
 use crate::provider::{Field, ProviderArguments, pairs, sent_at};
 use crate::remarks::{groups, ranges, times};
 
@@ -53,7 +54,7 @@ impl Render {
             true => named.handle.warnings()?,
             false => Vec::new(),
         };
-        let warnings = render_warnings(&torn, &rendered);
+        let warnings = sent.render_warnings(&torn, &rendered);
         if context.output.is_json() {
             let request = serde_json::from_str(&rendered.body).map_err(std::io::Error::other)?;
             let document = Document {
@@ -74,18 +75,54 @@ impl Render {
             let entries = ranges(group.iter().map(|finding| u64::from(finding.entry)), "#");
             let line = Line::wrapping()
                 .styled(NOTE, entries)
-                .text(format!(": {message}; {rule}: "))
-                .text(repair)
+                .text(format!(": {message}; {repair}"))
+                .styled(FAINT, format!(" [{rule}]"))
                 .text(times(group.len()));
             context.output.note(&line, context.environment)?;
         }
-        for RenderWarning { indices, message, .. } in &warnings {
+        let is_repaired = |warning: &&RenderWarning| {
+            let rule = match &*warning.code {
+                "torn_call" => "answered_calls",
+                "torn_result" => "results_have_calls",
+                _ => return false,
+            };
+            let repaired = |&entry: &u32| {
+                findings.iter().any(|finding| finding.rule == rule && finding.entry == entry)
+            };
+            warning.indices.iter().all(repaired)
+        };
+        for RenderWarning { indices, message, .. } in
+            warnings.iter().filter(|warning| !is_repaired(warning))
+        {
             let entries = runs(indices.iter().copied().map(LogIndex));
             let place = if entries.is_empty() { entries } else { format!("{entries} ") };
             let line = Line::wrapping().styled(BAD, "warning").text(": ").text(place).text(message);
             context.output.note(&line, context.environment)?;
         }
+        if let Some(missing) = self.missing_fields(target) {
+            let line = Line::wrapping().styled(NOTE, "note: ").text(missing);
+            context.output.note(&line, context.environment)?;
+        }
         context.output.document(&rendered.body, context.environment)
+    }
+
+    /// What to add to the request, if the provider refuses it without.
+    fn missing_fields(&self, target: Target) -> Option<&'static str> {
+        let has = |name: &str| self.fields.iter().any(|field| field.name == name);
+        let has_model = self.provider.model.is_some() || has("model");
+        match (target, has_model, has("max_tokens")) {
+            (Target::Anthropic, false, false) => Some(
+                "the request has no `model` and no `max_tokens`; add `--model MODEL` and \
+                 `--field max_tokens=1024`",
+            ),
+            (Target::Anthropic, false, true) => {
+                Some("the request has no `model`; add `--model MODEL`")
+            }
+            (Target::Anthropic, true, false) => {
+                Some("the request has no `max_tokens`; add `--field max_tokens=1024`")
+            }
+            _ => None,
+        }
     }
 }
 

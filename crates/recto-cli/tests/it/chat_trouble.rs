@@ -107,7 +107,7 @@ fn an_error_in_the_configuration_of_a_tool_names_the_tool() {
     assert!(ran.code != 0 && ran.errors.contains("\"t\""), "{ran:?}");
     assert!(stage.plain(&["show"]).starts_with("0 messages"));
     stage.plain(&["append", "--text", "Hi"]);
-    stage.plain(&["render"]);
+    stage.plain(&["render", "--quiet"]);
 }
 
 #[test]

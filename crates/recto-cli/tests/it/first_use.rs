@@ -69,7 +69,7 @@ fn tools_are_accepted_in_the_forms_of_providers() {
     stage.plain(&["settings", "--tools", &file]);
     stage.plain(&["append", "--text", "hi"]);
     let request: Value =
-        serde_json::from_str(&stage.plain(&["render", "--for", "anthropic"])).unwrap();
+        serde_json::from_str(&stage.plain(&["render", "--for", "anthropic", "--quiet"])).unwrap();
     assert_eq!(request["tools"][0]["name"], "ls");
     assert_eq!(request["tools"][0]["input_schema"], schema);
     stage.plain(&["new", "u", "--tools", &file]);
@@ -159,7 +159,7 @@ fn lines_in_a_pipe_are_cut_at_a_hundred_columns_without_the_option_full() {
         let document: Vec<&str> = command.iter().copied().chain(["--json"]).collect();
         assert!(stage.plain(&document).contains(text.trim_end()), "{command:?}");
     }
-    for command in [&["export"][..], &["render", "--for", "anthropic"]] {
+    for command in [&["export"][..], &["render", "--for", "openai-chat"]] {
         assert!(stage.plain(command).contains(text.trim_end()), "{command:?}");
     }
 }
@@ -269,7 +269,9 @@ fn likely_names_are_accepted_or_the_error_has_the_correct_name() {
     assert_eq!(stage.run(&["delete", "1"]).code, 1, "it is pinned");
     stage.plain(&["unpin", "1"]);
     stage.plain(&["delete", "1", "--dry-run"]);
-    assert_eq!(stage.plain(&["search", "gateway"]), stage.plain(&["grep", "gateway"]));
+    let everywhere = stage.plain(&["grep", "--everywhere", "GATEWAY"]);
+    assert_eq!(stage.plain(&["search", "GATEWAY"]), everywhere);
+    assert!(everywhere.contains("1 message found"), "{everywhere}");
     stage.plain(&["filter", "--keyword", "checkout", "--dry-run"]);
     stage.plain(&["show", "--keywords", "checkout"]);
     assert!(stage.plain(&["verify", "-c", "shop"]).contains("1 conversation verified"));

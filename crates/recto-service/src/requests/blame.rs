@@ -33,6 +33,10 @@ pub struct EntryHistory {
     /// The versions that added, hid or restored it, oldest first.
     #[schemars(with = "Vec<schema::Blame>")]
     pub history: Vec<recto::Blame>,
+    /// The versions that added a mark to it or removed one, oldest first. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::MarkBlame>")]
+    pub marks: Vec<recto::MarkBlame>,
 }
 
 impl Perform for Blame {
@@ -42,7 +46,8 @@ impl Perform for Blame {
         let index = index_of(self.blame);
         let conversation = service.conversation(&self.conversation).await?;
         let history = conversation.handle.blame(index).await.in_field("blame")?;
+        let marks = conversation.handle.blame_marks(index).await.in_field("blame")?;
         let entry = entries_at(&conversation.handle, &[index]).await?.into_iter().next();
-        Ok(EntryHistory { conversation: conversation.name, index, entry, history })
+        Ok(EntryHistory { conversation: conversation.name, index, entry, history, marks })
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Provider;
 use crate::error::InField as _;
+use crate::provider_view::RenderWarning;
 use crate::{At, Error, Fields, Perform, ProviderView, Recipient, Service, ShownFinding, schema};
 
 /// Finds content of the view that a provider would reject.
@@ -36,6 +37,9 @@ pub struct Lint<'a> {
 pub struct Findings {
     /// The findings.
     pub findings: Vec<ShownFinding>,
+    /// Warnings about the view: `placeholder`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<RenderWarning>,
 }
 
 impl Perform for Lint<'_> {
@@ -57,6 +61,7 @@ impl Perform for Lint<'_> {
             api_version: self.api_version.as_deref(),
         };
         let findings = sent.lint(to, &fields);
-        Ok(Findings { findings: sent.findings(&findings) })
+        let warnings = sent.placeholder_warning().into_iter().collect();
+        Ok(Findings { findings: sent.findings(&findings), warnings })
     }
 }

@@ -2,7 +2,7 @@
 
 mod ancestry;
 
-use recto::{Conversation, LogIndex, Version, VersionInfo};
+use recto::{Conversation, LogIndex, OperationKind, Version, VersionInfo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,10 @@ pub struct ListedVersion {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>")]
     pub parent: Option<Version>,
+    /// For UNDO and REDO: the version whose request was undone or redone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>")]
+    pub target: Option<Version>,
     /// The time of the newest message that it added. Missing if it added none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said_at: Option<i64>,
@@ -74,10 +78,17 @@ impl Perform for Log {
         let versions = handle.versions(start..end).await?;
         let parents = ancestry::parents(handle, &versions).await?;
         let times = newest_message_times(handle, &versions).await?;
-        let listed = versions.into_iter().zip(parents).zip(times);
-        let listed =
-            listed.map(|((info, parent), said_at)| ListedVersion { info, parent, said_at });
-        let versions = listed.rev().collect();
+        let mut listed = Vec::with_capacity(versions.len());
+        for ((info, parent), said_at) in versions.into_iter().zip(parents).zip(times) {
+            let target = match info.operation {
+                OperationKind::Undo | OperationKind::Redo => {
+                    handle.undo_target(info.version).await?
+                }
+                _ => None,
+            };
+            listed.push(ListedVersion { info, parent, target, said_at });
+        }
+        let versions = listed.into_iter().rev().collect();
         Ok(Versions { conversation: conversation.name, versions, older: start })
     }
 }

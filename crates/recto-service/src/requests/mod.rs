@@ -1,5 +1,6 @@
 //! One file per request: its fields, its response, and how it is performed.
 
+mod append;
 mod apply;
 mod ask;
 mod blame;
@@ -36,6 +37,7 @@ mod tokens;
 mod tools;
 mod verify;
 
+pub use self::append::{Append, Appended, converted};
 pub use self::apply::{Applied, Apply};
 pub use self::ask::{Ask, Entries};
 pub use self::blame::{Blame, EntryHistory};

@@ -10,10 +10,7 @@ use serde_json::value::RawValue;
 use crate::Provider;
 use crate::error::InField as _;
 use crate::provider_view::RenderWarning;
-use crate::{
-    At, Error, Fields, Perform, ProviderView, Recipient, Service, ShownFinding, render_warnings,
-    schema,
-};
+use crate::{At, Error, Fields, Perform, ProviderView, Recipient, Service, ShownFinding, schema};
 
 /// Renders the view as a request to a provider, with repairs.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,7 +67,7 @@ impl Perform for Render<'_> {
             api_version: self.api_version.as_deref(),
         };
         let rendered = sent.render(to, &fields)?;
-        let warnings = render_warnings(&handle.warnings_at(version).await?, &rendered);
+        let warnings = sent.render_warnings(&handle.warnings_at(version).await?, &rendered);
         let repairs = sent.findings(&rendered.findings);
         let request = RawValue::from_string(rendered.body).map_err(std::io::Error::other);
         let request = request.map_err(recto_format::Error::Io)?;

@@ -33,6 +33,9 @@ pub struct CheckedTokens {
     pub limit: Option<u64>,
     /// The threshold of the compression. `null` if there is no compression or it is not enabled.
     pub threshold: Option<u64>,
+    /// The tokens that a compression aims at: the budget of a FIT. `null` if there is no compression or it is
+    /// not enabled.
+    pub target_tokens: Option<u64>,
     /// Whether the view has more tokens than the limit.
     pub exceeded: bool,
     /// Whether the view has more tokens than the threshold.
@@ -45,7 +48,7 @@ impl Perform for TokenCheck {
     async fn perform(self, service: &Service) -> Result<CheckedTokens, Error> {
         let conversation = service.conversation(&self.conversation).await?;
         let policy = conversation.handle.policy().await?;
-        let Budget { limit, threshold, .. } = Budget::of_policy(&policy)?;
+        let Budget { limit, threshold, target, .. } = Budget::of_policy(&policy)?;
         let version = conversation.handle.version().await?;
         let tokens = conversation.handle.version_info(version).await?.tokens;
         Ok(CheckedTokens {
@@ -54,6 +57,7 @@ impl Perform for TokenCheck {
             tokens,
             limit,
             threshold,
+            target_tokens: threshold.map(|_| target),
             exceeded: limit.is_some_and(|limit| tokens > limit),
             compression_requested: threshold.is_some_and(|threshold| tokens > threshold),
         })

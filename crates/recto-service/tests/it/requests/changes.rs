@@ -376,3 +376,70 @@ async fn the_name_of_an_operation_in_place_of_a_request_is_explained() {
     let refused = session.refused(r#"{"conversation": "a", "sow": true}"#).await;
     assert!(refused["message"].as_str().unwrap().contains("did you mean show?"), "{refused}");
 }
+
+#[tokio::test]
+async fn append_converts_messages_of_a_provider() {
+    let session = Session::new().await;
+    session.query(json!({ "create": "a", "messages": [user("2 + 3?")] })).await;
+    let call = json!({ "role": "assistant", "content": null, "tool_calls": [
+        { "id": "c1", "type": "function", "function": { "name": "add", "arguments": "{\"a\":2,\"b\":3}" } }] });
+    let of = |fields: Value| {
+        let mut request = json!({ "conversation": "a", "format": "openai-chat" });
+        request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        request
+    };
+    let dry = session.query(of(json!({ "append": call, "dryRun": true }))).await;
+    assert_eq!((&dry["version"], &dry["dryRun"]), (&json!(1), &json!(true)));
+    let appended = session
+        .query(of(json!({ "append": call, "expectedVersion": 0, "idempotencyKey": "k",
+            "description": "the answer", "note": { "run": 7 }, "return": ["state"] })))
+        .await;
+    assert_eq!((&appended["version"], &appended["added"]), (&json!(1), &json!([1])));
+    assert_eq!((&appended["warnings"], &appended["remarks"]), (&json!([]), &json!([])));
+    assert_eq!(appended["state"]["messages"][1]["content"][0]["type"], "tool_use");
+    let again = session
+        .query(of(json!({ "append": call, "expectedVersion": 0, "idempotencyKey": "k",
+        "description": "the answer", "note": { "run": 7 } })))
+        .await;
+    assert_eq!(again["version"], 1, "the key was used");
+    let result = json!([{ "role": "tool", "tool_call_id": "c1", "content": "5" }]);
+    let appended = session.query(of(json!({ "append": result }))).await;
+    assert_eq!(appended["warnings"], json!([]), "the exchange is complete");
+    let versions = &session.of("log", json!(true)).await["versions"];
+    assert_eq!(
+        (&versions[1]["description"], &versions[1]["note"]),
+        (&json!("the answer"), &json!({ "run": 7 }))
+    );
+    // The same bytes go back to the provider.
+    let request = &session.of("render", json!("openai-chat")).await["request"];
+    assert_eq!((&request["messages"][1], &request["messages"][2]), (&call, &result[0]));
+}
+
+#[tokio::test]
+async fn append_needs_a_format_and_messages() {
+    let session = Session::new().await;
+    session.query(json!({ "create": "a" })).await;
+    let message = json!({ "role": "user", "content": "hi" });
+    for (request, code, field) in [
+        (json!({ "conversation": "a", "append": message }), "invalid_operation", Some("format")),
+        (
+            json!({ "conversation": "a", "append": message, "format": "morse" }),
+            "invalid_operation",
+            Some("format"),
+        ),
+        (
+            json!({ "conversation": "a", "append": [], "format": "openai-chat" }),
+            "empty_content",
+            None,
+        ),
+        (
+            json!({ "conversation": "a", "append": message, "format": "openai-chat", "expectedVersion": 4 }),
+            "version_conflict",
+            Some("expectedVersion"),
+        ),
+    ] {
+        let error = session.refused(&request.to_string()).await;
+        assert_eq!((&error["code"], error["field"].as_str()), (&json!(code), field), "{error}");
+    }
+    assert_eq!(session.of("stats", json!(true)).await["totalMessages"], 0);
+}

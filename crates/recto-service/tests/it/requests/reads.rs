@@ -127,7 +127,7 @@ async fn tokens_are_listed_by_role_and_checked_against_the_limit() {
     assert_eq!(
         check,
         json!({ "conversation": "a", "version": 1, "tokens": sum, "limit": null,
-        "threshold": null, "exceeded": false, "compressionRequested": false })
+        "threshold": null, "targetTokens": null, "exceeded": false, "compressionRequested": false })
     );
     session
         .of(
@@ -139,8 +139,8 @@ async fn tokens_are_listed_by_role_and_checked_against_the_limit() {
     let check = session.of("tokenCheck", json!(true)).await;
     assert_eq!((&check["limit"], &check["exceeded"]), (&json!(sum), &json!(false)));
     assert_eq!(
-        (&check["threshold"], &check["compressionRequested"]),
-        (&json!(sum - 1), &json!(true))
+        (&check["threshold"], &check["targetTokens"], &check["compressionRequested"]),
+        (&json!(sum - 1), &json!(1), &json!(true))
     );
     session.say(&["three"]).await;
     assert_eq!(session.of("tokenCheck", json!(true)).await["exceeded"], true);
