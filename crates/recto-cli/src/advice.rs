@@ -3,7 +3,11 @@
 //! The texts of the engine and of the store name fields and operations of the API. The texts here name
 //! commands and options instead.
 
-use recto::{EngineError, Error, OperationKind, Outcome, StoreError, WarningCode};
+use recto::blocking::Conversation;
+use recto::{EngineError, Error, OperationKind, Outcome, PINNED, Query, StoreError, WarningCode};
+
+use crate::failure::Failure;
+use crate::numbers::runs;
 
 /// The text of an error.
 pub(crate) fn error_text(error: &Error) -> String {
@@ -38,6 +42,53 @@ pub(crate) fn agent_error_text(error: &recto_agent::Error) -> String {
         ),
         error => error.to_string(),
     }
+}
+
+/// Adds advice to the error of a restoration: the name of a conversation in a backup cannot be chosen.
+pub(crate) fn of_restoration(failure: Failure) -> Failure {
+    let Failure::Recto(Error::Store(StoreError::ConversationExists { name })) = &failure else {
+        return failure;
+    };
+    let text = format!(
+        "nothing was copied: the store has another conversation {name:?}, or this one under another name \
+         or with other versions; rename that one with `recto rename`, or restore into another store with \
+         `--store sqlite:FILE`"
+    );
+    failure.with_text(text)
+}
+
+/// Adds the visible pinned entries to the error of a FIT whose budget is too small for what must stay.
+pub(crate) fn of_budget(error: Error, conversation: &Conversation) -> Failure {
+    let Error::Engine(cause) = &error else { return error.into() };
+    let EngineError::BudgetTooSmall { .. } = cause.root() else { return error.into() };
+    let query = Query { mark: Some(PINNED.to_owned()), ..Query::default() };
+    let pinned = conversation.query(&query).unwrap_or_default();
+    if pinned.is_empty() {
+        return error.into();
+    }
+    let pinned = runs(pinned.into_iter().map(|entry| entry.index));
+    let text = format!(
+        "{}, or `recto unpin {}` (pinned: {pinned})",
+        engine_error_text(cause),
+        pinned.replace('#', "")
+    );
+    Failure::Recto(error).with_text(text)
+}
+
+/// Adds the name of the conversation to an error about its versions.
+pub(crate) fn of_version(failure: Failure, conversation: &str) -> Failure {
+    let text = match &failure {
+        Failure::Recto(Error::Engine(EngineError::VersionNotFound {
+            version, current, ..
+        })) => {
+            format!("{conversation:?} has no version {version} yet; use 0 to {current}")
+        }
+        Failure::BeforeStart { back, newest } => format!(
+            "{conversation:?} has no version now-{back}; use now-0 to now-{newest}, or v0 to v{newest}"
+        ),
+        _ => return failure,
+    };
+    failure.with_text(text)
 }
 
 /// The meaning of a warning, and the command that resolves it. The command for an empty view depends on the
@@ -80,7 +131,7 @@ pub(crate) fn empty_view_advice(outcome: &Outcome) -> Option<&'static str> {
 fn engine_error_text(error: &EngineError) -> String {
     match error {
         EngineError::Pinned { index, .. } => {
-            format!("log entry {index} is pinned; unpin it first: `recto unmark pinned {index}`")
+            format!("log entry {index} is pinned; unpin it first: `recto unpin {index}`")
         }
         EngineError::NotVisible { index } => format!(
             "log entry {index} is hidden; choose a visible one, or restore it first: \
@@ -88,7 +139,7 @@ fn engine_error_text(error: &EngineError) -> String {
         ),
         EngineError::BudgetTooSmall { needed, max_tokens } => format!(
             "no messages fit into {max_tokens} tokens beside those that must stay; use \
-             --max-tokens {needed} or more, --drop-system, or unpin entries with `recto unmark pinned`"
+             --max-tokens {needed} or more, or --drop-system"
         ),
         EngineError::NoBatchStarted => {
             "no `recto batch start` is open; give the batch: `recto batch end BATCH`".to_owned()

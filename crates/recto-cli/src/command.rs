@@ -31,6 +31,7 @@ mod remove;
 mod rename;
 mod render;
 mod salvage;
+mod search;
 mod settings;
 mod show;
 mod snapshot;
@@ -85,6 +86,7 @@ commands! {
         "diff" => Diff(diff::Diff),
         "blame" => Blame(blame::Blame),
         "grep" => Grep(grep::Grep),
+        "search" => Search(search::Search),
         "info" => Info(info::Info),
         "tokens" => Tokens(tokens::Tokens),
         "timeline" => Timeline(timeline::Timeline),

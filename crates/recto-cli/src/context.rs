@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use crate::Environment;
+use crate::advice;
 use crate::arguments::General;
 use crate::failure::Failure;
 use crate::output::{CommandResult, Output};
@@ -32,6 +33,17 @@ impl Context<'_> {
     /// searches without one, and building it would slow down every append.
     pub(crate) fn service_session(&self) -> Result<Session, Failure> {
         Session::open_or(self.general, self.environment, IfMissing::Create, Search::NotInMemory)
+    }
+
+    /// Adds the name of the conversation to an error about its versions: the one that was used last.
+    pub(crate) fn naming_conversation(&self, failure: Failure) -> Failure {
+        if failure.code() != "version_not_found" {
+            return failure;
+        }
+        match self.session().and_then(|session| session.name_of("@")) {
+            Ok(name) => advice::of_version(failure, &name),
+            Err(_) => failure,
+        }
     }
 
     /// Prints the result of the command.

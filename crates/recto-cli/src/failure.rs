@@ -29,6 +29,9 @@ pub(crate) enum Failure {
     /// A model call failed, or a request cannot be sent.
     #[error("{}", advice::agent_error_text(.0))]
     Agent(#[from] recto_agent::Error),
+    /// Another failure, with a text that fits the command better.
+    #[error("{text}")]
+    Retold { cause: Box<Failure>, text: String },
     /// A file without messages.
     #[error("the file contains no messages (read as {format})")]
     NothingToImport { format: &'static str },
@@ -127,6 +130,11 @@ impl From<recto::StoreError> for Failure {
 }
 
 impl Failure {
+    /// The same failure with another text.
+    pub(crate) fn with_text(self, text: String) -> Failure {
+        Failure::Retold { cause: Box::new(self), text }
+    }
+
     /// Whether the reader closed the pipe early, as `head` does.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
@@ -163,7 +171,7 @@ impl Failure {
             | Failure::NothingToImport { .. }
             | Failure::Message { .. }
             | Failure::Foreign { .. } => 1,
-            Failure::NotImported { cause, .. } => cause.exit_code(),
+            Failure::NotImported { cause, .. } | Failure::Retold { cause, .. } => cause.exit_code(),
             Failure::NoStore { .. }
             | Failure::Unsound(_)
             | Failure::Output(_)
@@ -181,7 +189,7 @@ impl Failure {
             Failure::Foreign { .. } => "invalid_message",
             Failure::Agent(error) => error.code(),
             Failure::NothingToImport { .. } => "empty_content",
-            Failure::NotImported { cause, .. } => cause.code(),
+            Failure::NotImported { cause, .. } | Failure::Retold { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",
             Failure::Ambiguous { .. } | Failure::Misnamed { .. } | Failure::NothingUsed => {
                 "conversation_not_found"
@@ -218,6 +226,11 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Failure::Recto(error) => error.to_json(),
+            Failure::Retold { cause, text } => {
+                let mut written = cause.to_json();
+                written["error"]["message"] = text.as_str().into();
+                written
+            }
             Failure::Format(error) => error.to_json(),
             Failure::NotImported { cause, left } => {
                 let mut written = cause.to_json();

@@ -1,6 +1,7 @@
 //! Hints for arguments that cannot be parsed.
 
 use std::ffi::OsString;
+use std::num::ParseIntError;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -14,6 +15,9 @@ pub(crate) fn with_hint(mut error: clap::Error, arguments: &[OsString]) -> clap:
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => ContextKind::InvalidValue,
         _ => return error,
     };
+    if std::error::Error::source(&error).is_some_and(|source| source.is::<ParseIntError>()) {
+        return of_number(&error);
+    }
     let Some(ContextValue::String(value)) = error.get(kind) else { return error };
     let argument = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) => argument.as_str(),
@@ -44,6 +48,17 @@ pub(crate) fn with_hint(mut error: clap::Error, arguments: &[OsString]) -> clap:
     error
 }
 
+/// The error for a value that is not a number, without the text of the parser.
+fn of_number(error: &clap::Error) -> clap::Error {
+    let mut again = clap::Error::new(error.kind()).with_cmd(&Arguments::usage());
+    for (kind, value) in error.context() {
+        again.insert(kind, value.clone());
+    }
+    let hint = "use a whole number, such as 8000".to_owned();
+    again.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    again
+}
+
 /// What to use instead of a label that lists print beside roles.
 fn of_role(value: &str) -> Option<String> {
     let is_call = matches!(value, "call" | "calls");
@@ -55,6 +70,10 @@ fn of_role(value: &str) -> Option<String> {
 /// What to use instead of an option that the command does not have.
 fn of_option(command: &clap::Command, option: &str) -> Option<String> {
     let option = option.split('=').next().unwrap_or(option);
+    let number = option.trim_start_matches('-');
+    if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(format!("the number has no sign: {number}"));
+    }
     match (command.get_name(), option) {
         ("insert" | "replace", "--at") => {
             Some("use `--position`; `--at` is a version in other commands".to_owned())
@@ -62,12 +81,24 @@ fn of_option(command: &clap::Command, option: &str) -> Option<String> {
         (_, "--version") if has_option(command, "at") => {
             Some("use `--at VERSION`, such as `--at 2`".to_owned())
         }
+        ("undo" | "redo", "--version" | "--to-version" | "--at" | "--to") => {
+            Some("use `recto rollback --to-version VERSION`".to_owned())
+        }
+        (name, "-c" | "--conversation") if names_by_position(command) => {
+            Some(format!("the name stands without `{option}`: `recto {name} NAME`"))
+        }
         (_, "--for") => Some("use `recto render --for PROVIDER` or `recto lint`".to_owned()),
         (_, "--position") => {
             Some("use log entries, such as 3 or 5-8: `recto show` prints them".to_owned())
         }
         _ => None,
     }
+}
+
+/// Whether a command takes the name of a conversation without an option.
+fn names_by_position(command: &clap::Command) -> bool {
+    let names = ["conversation", "conversations", "name"];
+    command.get_positionals().any(|argument| names.contains(&argument.get_id().as_str()))
 }
 
 fn has_option(command: &clap::Command, name: &str) -> bool {

@@ -111,7 +111,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: &mut Envi
     }
     let _span = tracing::info_span!("command", name = command.name()).entered();
     let mut context = Context { general: &general, environment, output: &output };
-    let result = command.run(&mut context);
+    let result = command.run(&mut context).map_err(|failure| context.naming_conversation(failure));
     let result = result.and_then(|()| Ok(environment.output.flush()?));
     match result {
         Ok(()) => 0,

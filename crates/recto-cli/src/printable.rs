@@ -162,6 +162,15 @@ fn is_unsafe(character: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// A value as an argument of a command, in quotes if a shell would read it otherwise.
+pub(crate) fn argument(value: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@=+,".contains(&byte);
+    match !value.is_empty() && value.bytes().all(is_plain) {
+        true => Cow::Borrowed(value),
+        false => Cow::Owned(format!("'{}'", value.replace('\'', "'\\''"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,11 +8,13 @@ use clap::Args;
 use recto::Progress;
 use serde::Serialize;
 
+use crate::advice;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{bytes, counted};
 use crate::output::CommandResult;
-use crate::page::{BAD, Line, Page, STRONG};
+use crate::page::{BAD, FAINT, Line, Page, STRONG};
+use crate::printable::argument;
 use crate::session::Session;
 use crate::store_location::StoreLocation;
 
@@ -38,6 +40,8 @@ pub(crate) struct Backup {
 /// Copy the conversations of a backup into the store.
 ///
 /// Every conversation is verified first. Damaged ones are listed and not copied; the exit code is then 3.
+/// A conversation that the store already has is not copied, also if it has changed since the backup: to
+/// return to the state of the backup, use `recto rollback`.
 /// Nothing is copied if the store has another conversation of the same name, or the same one under another
 /// name. Each conversation is copied completely or not at all: after an interruption, the same command
 /// copies the rest.
@@ -45,6 +49,7 @@ pub(crate) struct Backup {
 #[command(after_help = "\
 Examples:
   recto restore-backup monday.db
+  recto restore-backup monday.db --store sqlite:copy.db    # beside the present store
   recto restore-backup monday.db --store postgres://localhost/recto?sslmode=disable")]
 pub(crate) struct RestoreBackup {
     /// File of the backup
@@ -148,12 +153,22 @@ impl RestoreBackup {
         if let (Err(_), Some(file)) = (&restored, new_store) {
             remove_if_empty(session, file);
         }
-        let restored = restored?;
+        let restored = restored.map_err(advice::of_restoration)?;
         let is_sound = restored.damaged.is_empty();
         context.print(&RestoreReport {
             conversations: restored.conversations,
             messages: restored.entries,
             already_there: restored.already_there,
+            newer: restored
+                .newer
+                .into_iter()
+                .map(|newer| Newer {
+                    name: newer.name,
+                    version: newer.version.0,
+                    backup_version: newer.backup_version.0,
+                })
+                .collect(),
+            file: self.file.display().to_string(),
             damaged: restored
                 .damaged
                 .into_iter()
@@ -224,9 +239,22 @@ struct RestoreReport {
     #[serde(skip_serializing_if = "is_zero")]
     already_there: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    newer: Vec<Newer>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<DamagedConversation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     renamed: Vec<Renamed>,
+    #[serde(skip)]
+    file: String,
+}
+
+/// A conversation that the store has with more versions than the backup, so it was not copied.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Newer {
+    name: String,
+    version: u32,
+    backup_version: u32,
 }
 
 /// A conversation that got another name, because its name is no longer allowed.
@@ -251,9 +279,27 @@ impl CommandResult for RestoreReport {
     fn show(&self, page: &mut Page) {
         let conversations = counted(self.conversations as u64, "conversation");
         page.line(format!("{conversations} with {} restored", counted(self.messages, "message")));
-        if self.already_there > 0 {
-            let count = counted(self.already_there as u64, "conversation");
-            page.line(format!("{count} already restored before"));
+        let unchanged = self.already_there - self.newer.len();
+        if unchanged > 0 {
+            let count = counted(unchanged as u64, "conversation");
+            page.line(format!("{count} already in this store, as in the backup"));
+        }
+        for Newer { name, version, backup_version } in &self.newer {
+            let text = format!(
+                ": already in this store at v{version} (the backup has v{backup_version}); nothing was copied"
+            );
+            page.line(Line::wrapping().styled(STRONG, name).text(text));
+        }
+        if let Some(Newer { name, backup_version, .. }) = self.newer.first() {
+            let address = format!("sqlite:{}", self.file);
+            let (name, file) = (argument(name), argument(&address));
+            page.line(Line::wrapping().styled(
+                FAINT,
+                format!(
+                    "`recto show -c {name} --store {file}` reads the backup, \
+                 `recto rollback -c {name} --to-version {backup_version}` returns to its state"
+                ),
+            ));
         }
         for Renamed { from, to } in &self.renamed {
             let line = Line::wrapping().styled(STRONG, to);

@@ -24,8 +24,8 @@ use std::collections::HashMap;
 
 use clap::Args;
 use recto::{
-    Entry, LogIndex, MessageTotals, Operation, Outcome, Preview, Request, Step, Tool, Version,
-    WriteOptions,
+    Entry, LogIndex, MessageTotals, Operation, Outcome, Pick, Preview, Query, Request, Role, Scope,
+    Step, Tool, Version, WriteOptions,
 };
 use recto_service::{Plan, ProviderView};
 use serde::Serialize;
@@ -141,18 +141,86 @@ impl ChangeArguments {
                 preview_change(&session, named, title, preview, None, &self.plan, context)?;
             return context.print(&Change { starts_batch, ..change });
         }
-        let outcome = named.handle.apply_with(request, write)?;
+        let fitted = matches!(&*operations, ["FIT"]);
+        let unaffected = Unaffected::of(&request);
+        let outcome = named
+            .handle
+            .apply_with(request, write)
+            .map_err(|error| advice::of_budget(error, &named.handle))?;
         let title = match outcome.changed {
             true => {
-                let info = named.handle.inner().version_info(outcome.version);
-                let info = session.recto.wait(info)?;
-                reason::version_title(info.operation, &info.description)
+                let title = |version| {
+                    let info = named.handle.version_info(version)?;
+                    Ok::<_, Failure>(reason::version_title(info.operation, &info.description))
+                };
+                let made = title(outcome.version)?;
+                match named.handle.undo_target(outcome.version)? {
+                    Some(target) => reason::title_of(&made, target, Some(&title(target)?)),
+                    None => made,
+                }
             }
             false => title,
         };
+        let mut notes: Vec<String> =
+            unaffected.and_then(|it| it.note(&outcome)).into_iter().collect();
+        if fitted {
+            notes.extend(first_user_message_note(&outcome, &named)?);
+        }
         let change = Change::new(named.name, title, &outcome, None);
-        context.print(&Change { starts_batch, ..change })
+        context.print(&Change { starts_batch, notes, ..change })
     }
+}
+
+/// The entries that an operation names, some of which may have been hidden or shown before.
+struct Unaffected {
+    named: Vec<LogIndex>,
+    /// Whether the operation hides them.
+    hides: bool,
+}
+
+impl Unaffected {
+    fn of(request: &Request) -> Option<Unaffected> {
+        let [step] = &*request.steps else { return None };
+        let (named, hides) = match &step.operation {
+            Operation::Delete(delete) => (&delete.indices, true),
+            Operation::Compress(compress) => (&compress.indices, true),
+            Operation::Restore(restore) => (&restore.indices, false),
+            _ => return None,
+        };
+        Some(Unaffected { named: named.clone(), hides })
+    }
+
+    /// The entries on which the operation had no effect.
+    fn note(self, outcome: &Outcome) -> Option<String> {
+        let before = outcome.before();
+        let mut same: Vec<LogIndex> =
+            self.named.into_iter().filter(|&index| before.contains(index) != self.hides).collect();
+        same.sort_unstable();
+        same.dedup();
+        let verb = if same.len() == 1 { "was" } else { "were" };
+        let state = if self.hides { "hidden" } else { "visible" };
+        (!same.is_empty()).then(|| format!("{} {verb} {state} already", runs(same)))
+    }
+}
+
+/// What to do if a FIT has hidden the first message of the user, which is often the task.
+fn first_user_message_note(
+    outcome: &Outcome,
+    named: &NamedConversation,
+) -> Result<Option<String>, Failure> {
+    if outcome.hidden().is_empty() {
+        return Ok(None);
+    }
+    let query = Query {
+        roles: Some(Role::User.into()),
+        scope: Scope::All,
+        pick: Pick::First(1),
+        ..Query::default()
+    };
+    let first = named.handle.query(&query)?.into_iter().map(|entry| entry.index).next();
+    Ok(first.filter(|first| outcome.hidden().contains(first)).map(|first| {
+        format!("the first user message #{first} is hidden; `recto undo` and `recto pin {first}` keep it")
+    }))
 }
 
 /// The difference of a preview, and its cost in a prompt cache. `tools` are the tools that the request
@@ -222,6 +290,9 @@ pub(crate) struct Change {
     /// Whether the request ends with `BATCH_START`.
     #[serde(skip)]
     starts_batch: bool,
+    /// Lines for the reader of the text.
+    #[serde(skip)]
+    notes: Vec<String>,
 }
 
 /// The part of the view that a prompt cache can still use.
@@ -257,8 +328,8 @@ impl Change {
         };
         let dry_run = diff.is_some();
         let outcome = outcome.clone();
-        let starts_batch = false;
-        Change { conversation, dry_run, outcome, diff, cache_plan, title, starts_batch }
+        let (starts_batch, notes) = (false, Vec::new());
+        Change { conversation, dry_run, outcome, diff, cache_plan, title, starts_batch, notes }
     }
 }
 
@@ -311,6 +382,10 @@ impl CommandResult for Change {
         }
         if let Some(plan) = plan {
             plan.show(page);
+        }
+        let notes = if page.has_remarks() { &*self.notes } else { &[] };
+        for note in notes {
+            page.line(Line::wrapping().styled(FAINT, format!("{:<9}", "note")).text(note));
         }
         let advice = advice::empty_view_advice(outcome);
         show_warnings(&outcome.warnings(), advice, page);

@@ -136,5 +136,8 @@ impl CommandResult for EraseResult {
             let line = Line::new().styled(STRONG, format!("#{index}")).text(what);
             page.line(line.styled(FAINT, format!("  sha256 {hash}")));
         }
+        let count = self.erased.iter().filter(|erased| !erased.was_gone).count();
+        let line = Line::new().text(counted(count as u64, "message")).text(" erased");
+        page.line(line.styled(FAINT, " in ").text(&self.conversation));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anstyle::Style;
 use clap::Args;
 use recto::{Pick, Query};
-use recto_service::{Search, SearchHit};
+use recto_service::{Search as SearchRequest, SearchHit};
 use serde::Serialize;
 
 use super::show::Select;
@@ -25,15 +25,12 @@ use crate::session::{NamedConversation, Session};
 ///
 /// Searches the view, with --all the log, with --everywhere all conversations.
 #[derive(Args, Debug)]
-#[command(
-    visible_alias = "search",
-    after_help = "\
+#[command(after_help = "\
 Examples:
   recto grep 'no answer'
   recto grep -i error --at now-3
   recto grep --all timeout --role tool
-  recto grep --everywhere 'timeout gateway'    # whole words, in all conversations"
-)]
+  recto grep --everywhere 'timeout gateway'    # whole words, in all conversations: `recto search`")]
 pub(crate) struct Grep {
     /// Text to find; case matters unless -i is given
     text: String,
@@ -61,15 +58,7 @@ impl Grep {
     pub(crate) fn run(mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let session = context.session()?;
         if self.everywhere {
-            let limit = Some(self.limit as u64);
-            let found = session.run(Search { search: self.text.clone(), limit })?.messages;
-            let hits = found.into_iter().map(|SearchHit { conversation, entry, .. }| Hit {
-                conversation: Some(conversation),
-                entry,
-            });
-            let hits = hits.collect();
-            let words = self.text.split_whitespace().map(str::to_owned).collect();
-            return context.print(&Found { text: self.text, hits, words, is_everything: true });
+            return context.print(&Found::everywhere(self.text, self.limit, &session)?);
         }
         let named = session.conversation(&self.of.conversation)?;
         let (entries, mut words) = self.found(&session, &named)?;
@@ -134,8 +123,9 @@ fn in_any_case(text: &str, word: &str) -> BTreeSet<String> {
     spellings
 }
 
+/// The messages that were found.
 #[derive(Serialize)]
-struct Found {
+pub(super) struct Found {
     text: String,
     #[serde(rename = "messages")]
     hits: Vec<Hit>,
@@ -144,6 +134,25 @@ struct Found {
     /// Whether hidden messages were searched too.
     #[serde(skip)]
     is_everything: bool,
+}
+
+impl Found {
+    /// The messages of all conversations that contain all words of a text.
+    pub(super) fn everywhere(
+        text: String,
+        limit: usize,
+        session: &Session,
+    ) -> Result<Found, Failure> {
+        let limit = Some(limit as u64);
+        let found = session.run(SearchRequest { search: text.clone(), limit })?.messages;
+        let hits = found.into_iter().map(|SearchHit { conversation, entry, .. }| Hit {
+            conversation: Some(conversation),
+            entry,
+        });
+        let hits = hits.collect();
+        let words = text.split_whitespace().map(str::to_owned).collect();
+        Ok(Found { text, hits, words, is_everything: true })
+    }
 }
 
 /// Column at which the text of a message starts: marks may move it further.

@@ -83,7 +83,9 @@ impl CommandResult for Pruned {
     fn show(&self, page: &mut Page) {
         let count = counted(self.entries.len() as u64, "message");
         let verb = if self.dry_run { "would overwrite" } else { "overwrote" };
-        let line = Line::new().text(format!("{verb} {count}, {}", bytes(self.bytes as u64)));
+        let size = bytes(self.bytes as u64);
+        let line = Line::new().text(format!("{verb} {count}")).styled(FAINT, " of ");
+        let line = line.text(&self.conversation).text(format!(", {size}"));
         page.line(line.styled(FAINT, format!("  {}", runs(self.entries.iter().copied()))));
         let kept = counted(u64::from(self.kept_versions), "version");
         page.line(Line::new().styled(FAINT, format!("{kept} kept unchanged")));

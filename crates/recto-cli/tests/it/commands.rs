@@ -136,6 +136,7 @@ reads! {
     grep_finds_texts: "grep", "eu-1", "--all";
     grep_finds_texts_in_any_case: "grep", "-i", "ERROR", "--at", "v1";
     grep_everywhere_finds_words: "grep", "--everywhere", "gateway release";
+    search_finds_words_in_any_case: "search", "Gateway release";
     timeline_plots_tokens: "timeline";
     markmap_shows_entries_and_batches: "markmap";
     markmap_at_a_version_is_that_of_its_view: "markmap", "--at", "now-2";

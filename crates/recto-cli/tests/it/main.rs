@@ -13,6 +13,7 @@ mod features;
 mod first_use;
 mod hostile;
 mod looking;
+mod notes;
 mod provider_requests;
 mod rules;
 mod stage;

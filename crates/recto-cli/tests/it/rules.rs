@@ -461,12 +461,12 @@ fn removing_tools_hides_their_description() {
     let tools = stage.file("tools.json", r#"[{"name":"look","description":"reads the logs"}]"#);
     stage.plain(&["new", "shop", "--tools", &tools]);
     stage.plain(&["append", "--text", "Hi"]);
-    assert!(stage.plain(&["render"]).contains("reads the logs"));
+    assert!(stage.plain(&["render", "--quiet"]).contains("reads the logs"));
     stage.plain(&["settings", "--no-tools"]);
-    assert!(!stage.plain(&["render"]).contains("reads the logs"));
+    assert!(!stage.plain(&["render", "--quiet"]).contains("reads the logs"));
     assert_eq!(stage.json(&["info"])["stats"]["currentBatchMessages"], 1);
     stage.plain(&["undo"]);
-    assert!(stage.plain(&["render"]).contains("reads the logs"));
+    assert!(stage.plain(&["render", "--quiet"]).contains("reads the logs"));
 }
 
 #[test]
@@ -475,7 +475,7 @@ fn error_messages_name_commands_and_options() {
     stage.plain(&["mark", "pinned", "0"]);
     stage.plain(&["delete", "1"]);
     for (arguments, advice) in [
-        (&["delete", "0"][..], "`recto unmark pinned 0`"),
+        (&["delete", "0"][..], "`recto unpin 0`"),
         (&["fit", "--max-tokens", "1"], "--drop-system"),
         (&["show", "-c", "nobody"], "`recto list`"),
         (&["new", "shop"], "`recto rename`"),

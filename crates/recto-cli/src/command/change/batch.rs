@@ -11,7 +11,15 @@ use crate::numbers::EntryArgument;
 
 /// Start a temporary batch, or return from it.
 #[derive(Args, Debug)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  recto batch start --reason 'ask for a summary'
+  recto append --text 'Summarise the incident.'
+  recto batch end --carry assistant     # the answer stays, the question leaves the view"
+)]
 pub(crate) struct Batch {
     #[command(subcommand)]
     command: BatchCommand,

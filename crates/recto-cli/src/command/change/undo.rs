@@ -9,6 +9,7 @@ use crate::failure::Failure;
 
 /// Undo the newest request that is not undone yet.
 ///
+/// The output names it: `v4 of support: UNDO of v3 FIT into 100 tokens`.
 /// `recto fit` of a view that fits makes no version; after it, `recto undo` undoes the request before it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
