@@ -468,3 +468,36 @@ async fn a_file_that_was_deleted_or_replaced_accepts_no_writes() {
         let _ = fs::remove_file(&path);
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_whose_log_was_deleted_or_replaced_accepts_no_writes_and_keeps_the_earlier_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, suffix) in ["-wal", "-shm"].into_iter().enumerate() {
+        for is_replaced in [false, true] {
+            let path = folder.path().join(format!("{number} {is_replaced}.db"));
+            let store = open(&path).await;
+            grown(&store, 1, "a", 3).await;
+            let file = beside(&path, suffix);
+            let old = fs::read(&file).unwrap();
+            fs::remove_file(&file).unwrap();
+            if is_replaced {
+                fs::write(&file, old).unwrap();
+            }
+            let refused = store.commit(commit(id(1), 4)).await.unwrap_err();
+            let refused = refused.to_string();
+            assert!(refused.contains("deleted or replaced"), "{refused}");
+            assert!(refused.contains(suffix), "{refused}");
+            // As after a kill: the store is not closed before another one opens the file.
+            let copy = folder.path().join("copy.db");
+            for suffix in ["", "-wal"] {
+                let _ = fs::remove_file(beside(&copy, suffix));
+                if fs::exists(beside(&path, suffix)).unwrap() {
+                    fs::copy(beside(&path, suffix), beside(&copy, suffix)).unwrap();
+                }
+            }
+            let rows = open(&copy).await.commits(id(1), None).await;
+            assert_eq!(rows.map(|rows| rows.len()), Ok(4), "{suffix}");
+        }
+    }
+}
