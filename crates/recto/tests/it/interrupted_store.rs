@@ -25,6 +25,7 @@ pub(crate) struct InterruptedStore {
     reads: AtomicUsize,
     row_sets: AtomicUsize,
     fails_reads: AtomicBool,
+    commit_gate: tokio::sync::Mutex<()>,
 }
 
 impl InterruptedStore {
@@ -37,6 +38,7 @@ impl InterruptedStore {
             reads: AtomicUsize::new(0),
             row_sets: AtomicUsize::new(0),
             fails_reads: AtomicBool::new(false),
+            commit_gate: tokio::sync::Mutex::new(()),
         })
     }
 
@@ -48,6 +50,11 @@ impl InterruptedStore {
     /// From now on, reads of unpacked rows fail.
     pub(crate) fn fail_reads(&self) {
         self.fails_reads.store(true, Ordering::Relaxed);
+    }
+
+    /// Commits wait until the guard is dropped.
+    pub(crate) async fn hold_commits(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.commit_gate.lock().await
     }
 
     /// Number of commits, where a group is one commit.
@@ -158,7 +165,10 @@ impl Store for InterruptedStore {
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.store.commit(commit)
+        Box::pin(async move {
+            drop(self.commit_gate.lock().await);
+            self.store.commit(commit).await
+        })
     }
 
     fn commit_all(&self, commits: Vec<Commit>) -> StoreFuture<'_, ()> {
