@@ -67,6 +67,8 @@ pub(super) fn run(seed: u64, flips: usize) {
                 let lacks =
                     written.lacks(&answers).unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
                 let is_found = runtime.block_on(is_found(&recto, &place));
+                let copy = Copy::of(&folder, &changed);
+                runtime.block_on(check_salvage(&copy.0, &written, &place));
                 // A write after unreachable rows replaces them.
                 if !lacks {
                     let turn = flip / trees.len() % Change::ALL.len();
@@ -263,6 +265,47 @@ async fn check_rescue(file: &Path, written: &Answers, place: &str) {
         assert_eq!(salvaged.missing_messages, [], "{place}: {salvaged:?}");
         let copy = recto.conversation(&format!("copy of {name}")).await.unwrap();
         assert_eq!(copy.messages().await.unwrap().len(), view.len(), "{place}: {name}");
+    }
+}
+
+/// Salvages every conversation that the changed file has. A copy has the messages that were written, in order,
+/// except those that the report lists.
+async fn check_salvage(file: &Path, written: &Answers, place: &str) {
+    for name in NAMES {
+        let Ok(recto) = Recto::open(&format!("sqlite:{}", file.display())).await else { return };
+        let copy = format!("copy of {name}");
+        let salvaged = match recto.salvage(name, &copy).await {
+            Ok(salvaged) => salvaged,
+            Err(error) => {
+                note(&format!("SALVAGE {place}: {name}: {error}"));
+                continue;
+            }
+        };
+        let copy = recto.conversation(&copy).await.unwrap();
+        let mut copied = Vec::new();
+        for index in 0..salvaged.messages as u32 {
+            let message = copy.message(LogIndex(index)).await;
+            match message {
+                Ok(message) => copied.push(message.unwrap().text().into_owned()),
+                Err(error) => note(&format!("SALVAGE READ {place}: {name}: {index} {error}")),
+            }
+        }
+        let known: Vec<String> =
+            written.conversations[name].log.iter().flatten().cloned().collect();
+        let is_missing = |index: usize| salvaged.missing_messages.contains(&LogIndex(index as u32));
+        let expected: Vec<&String> = known
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !is_missing(*index))
+            .map(|(_, text)| text)
+            .collect();
+        if copied.iter().ne(expected.iter().copied()) {
+            note(&format!(
+                "SALVAGE DIFF {place}: {name}: copied {} of {}, {salvaged:?}",
+                copied.len(),
+                known.len()
+            ));
+        }
     }
 }
 
