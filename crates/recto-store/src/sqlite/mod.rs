@@ -432,7 +432,10 @@ impl Store for SqliteStore {
 
     fn rebuild_indexes(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            match self.read("checking the indexes", inspection::has_damaged_index).await? {
+            let is_damaged = |db: &Connection| {
+                Ok(read::sound_rewrites(db).is_err() || inspection::has_damaged_index(db)?)
+            };
+            match self.read("checking the indexes", is_damaged).await? {
                 true => self.write(Ok(WriteRequest::RebuildIndexes)).await,
                 false => Ok(()),
             }

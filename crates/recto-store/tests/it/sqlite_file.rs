@@ -501,3 +501,31 @@ async fn a_file_whose_log_was_deleted_or_replaced_accepts_no_writes_and_keeps_th
         }
     }
 }
+
+#[tokio::test]
+async fn a_damaged_number_of_rewrites_keeps_nothing_from_being_read_and_is_replaced_by_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    let other = open(&path).await;
+    grown(&store, 1, "a", 3).await;
+    let rewrite = Rewrite { commits: vec![row_with_body(2, "nothing")], ..Rewrite::default() };
+    for damage in
+        ["UPDATE rewrites SET copy = 4", "UPDATE rewrites SET count = 'x'", "DELETE FROM rewrites"]
+    {
+        let before = other.unpacked(id(1), None).await.unwrap().rewrites;
+        Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+        let damaged = other.unpacked(id(1), None).await.unwrap();
+        assert_eq!(damaged.commits.len(), 4, "{damage}");
+        assert_ne!(damaged.rewrites, before, "{damage}: what is loaded is dropped");
+        assert_eq!(store.check().await.unwrap().len(), 1, "{damage}");
+        let refused = store.rewrite(id(1), 3, rewrite.clone()).await.unwrap_err();
+        assert!(refused.is_damage(), "{damage}: {refused}");
+        store.clean().await.unwrap();
+        assert_eq!(store.check().await, Ok(vec![]), "{damage}");
+        let cleaned = other.unpacked(id(1), None).await.unwrap().rewrites;
+        assert!(cleaned != before && cleaned != damaged.rewrites, "{damage}");
+        store.rewrite(id(1), 3, rewrite.clone()).await.unwrap();
+        assert_ne!(other.unpacked(id(1), None).await.unwrap().rewrites, cleaned, "{damage}");
+    }
+}
