@@ -13,7 +13,6 @@ use tracing::Instrument;
 use crate::loaded::state_of;
 use crate::recto::Options;
 use crate::row_reader::{RowReader, UnpackedCommits, WRITTEN_BY_ENGINE};
-use crate::verify::is_damage;
 use crate::{Error, Recto};
 
 /// The result of a salvage.
@@ -48,11 +47,27 @@ impl Recto {
     /// marks and tools of the damaged one are not copied. It stays as it is. The new conversation is stored
     /// completely or not at all.
     pub async fn salvage(&self, name: &str, to: &str) -> Result<SalvageReport, Error> {
-        let span = tracing::info_span!("salvage");
-        self.salvage_to(name, to).instrument(span).await
+        self.salvage_into(name, self, to).await
     }
 
-    async fn salvage_to(&self, name: &str, to: &str) -> Result<SalvageReport, Error> {
+    /// [`salvage`](Self::salvage) into another store: a store whose structures are damaged may refuse to store
+    /// anything.
+    pub async fn salvage_into(
+        &self,
+        name: &str,
+        target: &Recto,
+        to: &str,
+    ) -> Result<SalvageReport, Error> {
+        let span = tracing::info_span!("salvage");
+        self.salvage_to(name, target, to).instrument(span).await
+    }
+
+    async fn salvage_to(
+        &self,
+        name: &str,
+        target: &Recto,
+        to: &str,
+    ) -> Result<SalvageReport, Error> {
         let source = self.salvageable(name).await?;
         let mut faults = source.faults;
         let reader = &source.reader;
@@ -80,7 +95,7 @@ impl Recto {
         // The copy is made in memory and stored in one transaction, so that an interruption leaves no part of it.
         let memory: Arc<dyn Store> = Arc::new(MemoryStore::without_search());
         let options = Options {
-            tenant: self.tenant.clone(),
+            tenant: target.tenant.clone(),
             counters: self.shared.counters.0.clone(),
             limits: Limits::NONE,
             clock: self.shared.clock.clone(),
@@ -102,19 +117,15 @@ impl Recto {
             let reason = format!("the view of version {version} of {name}");
             conversation.apply(arrange.reason(reason)).await?;
         }
-        match self.copy_from(&memory).await {
-            // A damaged index also prevents storing a conversation.
-            Err(error) if is_damage(&error) => {
-                match self.shared.store.rebuild_indexes().await {
-                    // The indexes are built; other damage keeps the file from being written again.
-                    Err(recto_store::Error::CopiesLeft { .. }) => {}
-                    rebuilt => rebuilt?,
-                }
-                faults.push(format!("an index was built again: {error}"));
-                self.copy_from(&memory).await?;
-            }
-            copied => copied?,
+        // A damaged index may refuse the copy, or hide it.
+        match target.shared.store.rebuild_indexes().await {
+            // The indexes are built; other damage keeps the file from being written again.
+            Ok(()) | Err(recto_store::Error::CopiesLeft { .. }) => {}
+            Err(error) if error.is_damage() => faults.push(error.to_string()),
+            Err(error) => return Err(error.into()),
         }
+        target.copy_from(&memory).await?;
+        target.info(to).await?;
         let view_of = view.map(|(version, _)| version);
         let messages = numbers.len();
         let id = conversation.id();
