@@ -243,6 +243,9 @@ impl Family {
     }
 }
 
+/// How long the parent waits until it sees the change of an operation. An accepted request may change nothing.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
 /// Number of recent durations that are kept for each kind of operation.
 const RECENT: usize = 5;
 
@@ -354,7 +357,7 @@ impl World {
             let usual = usual.unwrap_or(Duration::from_millis(5));
             if is_watched {
                 while self.change_counter(victim, operation) == before
-                    && start.elapsed() < 4 * usual
+                    && start.elapsed() < LONGEST_WAIT
                 {}
             } else {
                 // A little more: what follows the change, such as VACUUM, comes last.
