@@ -185,8 +185,9 @@ fn store_error_text(error: &StoreError) -> String {
             format!("the key {key:?} was used for another request; use a new --key")
         }
         StoreError::UnknownOutcome => {
-            "the store failed during the commit, so the request may or may not be stored; check \
-             `recto log`, or repeat it with the same --key"
+            "the store failed during the commit, so the change may or may not be stored; `recto log` and \
+             `recto list` show what is stored. A change with a --key, and `recto restore-backup`, can be repeated: \
+             what is stored is not stored again"
                 .to_owned()
         }
         error => error.to_string(),

@@ -16,7 +16,7 @@ use recto_store::Commit;
 use recto_store::{IdempotencyKey, hash_of};
 use tracing::Instrument;
 
-use crate::clock::now;
+use crate::attempts::{Attempts, pause};
 use crate::loaded::LoadedConversation;
 use crate::open_slots::Slot;
 use crate::{Conversation, Entry, Error};
@@ -281,6 +281,7 @@ impl Conversation {
         };
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
+        let mut attempts = Attempts::default();
         for attempt in 0..MAX_COMMIT_ATTEMPTS {
             self.load_for_write(&slot, &mut open, options.expected_version).await?;
             if let Some(key) = &options.idempotency_key
@@ -289,6 +290,8 @@ impl Conversation {
                 return Ok(outcome);
             }
             let loaded = open.as_mut().expect("it is loaded");
+            let found = (loaded.conversation.version().0, loaded.reader.rewrites);
+            attempts.begin(self.id, found).await?;
             check_expected(loaded, options.expected_version)?;
             let done = loaded.with(&perform).await;
             if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
@@ -426,15 +429,5 @@ pub(crate) fn check_expected(
             Err(recto_store::Error::VersionConflict { expected, current }.into())
         }
         _ => Ok(()),
-    }
-}
-
-/// Waits longer after each conflict, so that many writers do not keep conflicting.
-async fn pause(attempt: u32) {
-    if attempt > 2 {
-        // Writers arrive here at different times, so the milliseconds of the clock are random enough.
-        let jitter = u64::from(now().unsigned_abs() as u32 % 4);
-        let longest = u64::from(attempt.min(20));
-        tokio::time::sleep(std::time::Duration::from_millis(jitter * longest / 4)).await;
     }
 }

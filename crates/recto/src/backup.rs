@@ -221,6 +221,12 @@ impl Recto {
         Ok(copying.restored)
     }
 
+    /// Copies the conversations of another store, each completely or not at all.
+    pub(crate) async fn copy_from(&self, from: &Arc<dyn Store>) -> Result<(), Error> {
+        let mut copying = Copying::new(from, &self.shared.store, self.shared.is_searched).await?;
+        copying.copy_all(&mut |_| {}).await
+    }
+
     /// Whether this store has a conversation of the backup, at the version of the backup or later.
     async fn has(
         &self,

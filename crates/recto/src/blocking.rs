@@ -168,6 +168,7 @@ blocking! {
         fn remove_if(name: &str, expected_version: impl Into<Option<Version>>) -> ();
         fn clean() -> ();
         fn salvage(name: &str, to: &str) -> SalvageReport;
+        fn salvage_into(name: &str, target: &crate::Recto, to: &str) -> SalvageReport;
         fn check() -> Vec<String>;
         fn examine() -> Vec<ExaminedConversation>;
         fn verify_all(

@@ -5,6 +5,7 @@ use recto_store::{Entry, PageKind, Rewrite, pack_entries};
 use tracing::Instrument;
 
 use crate::apply::check_expected;
+use crate::attempts::Attempts;
 use crate::loaded::read_message;
 use crate::row_reader::{damaged, unpack_commit};
 use crate::{Conversation, Error};
@@ -60,6 +61,7 @@ impl Conversation {
     ) -> Result<ErasedMessage, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
+        let mut attempts = Attempts::default();
         let (erased, done) = loop {
             let loaded = self.newest(&slot, &mut open).await?;
             check_expected(loaded, expected_version)?;
@@ -71,6 +73,7 @@ impl Conversation {
             let owner = reader.owner(index.0);
             let commits = reader.store.commits(owner, None).await?;
             let at = commits.last().map_or(0, |newest| newest.head.version);
+            attempts.begin(owner, (at, reader.rewrites)).await?;
             let mut rewrite = Rewrite { forget: vec![index.0], ..Rewrite::default() };
             let mut erased = None;
             for row in commits {

@@ -75,6 +75,7 @@
 //! | import of transcripts | `import.rs`, `import/steps.rs` |
 
 mod apply;
+mod attempts;
 #[cfg(feature = "sqlite")]
 mod backup;
 #[cfg(feature = "blocking")]

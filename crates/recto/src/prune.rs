@@ -7,6 +7,7 @@ use recto_store::{ConversationId, ConversationRow, Lineage, PageKind, Rewrite, p
 use tracing::Instrument;
 
 use crate::apply::check_expected;
+use crate::attempts::Attempts;
 use crate::erase::overwrite;
 use crate::loaded::{LoadedConversation, read_message, show_all};
 use crate::row_reader::{RowReader, damaged, unpack_commit};
@@ -85,8 +86,11 @@ impl Conversation {
     ) -> Result<PruneReport, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
+        let mut attempts = Attempts::default();
         let pruned = loop {
             let loaded = self.newest(&slot, &mut open).await?;
+            let found = (loaded.head().version, loaded.reader.rewrites);
+            attempts.begin(self.id, found).await?;
             check_expected(loaded, expected_version)?;
             let (pruned, rewrite) = self.prunable(loaded, keep).await?;
             let (reader, version) = (&loaded.reader, loaded.head().version);

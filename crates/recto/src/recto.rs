@@ -66,7 +66,7 @@ impl fmt::Debug for Recto {
 
 /// Counters of the caller.
 #[derive(Debug)]
-pub(crate) struct Counters(Vec<Arc<dyn Counter>>);
+pub(crate) struct Counters(pub(crate) Vec<Arc<dyn Counter>>);
 
 impl Counters {
     /// The counter of this name: the caller's, else a built-in one.

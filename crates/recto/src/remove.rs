@@ -10,6 +10,7 @@ use recto_core::Version;
 use recto_store::{ConversationId, ConversationRow, Lineage, Rewrite, RewriteOf, Store};
 use tracing::Instrument;
 
+use crate::attempts::Attempts;
 use crate::prune::{shown, without_hidden};
 use crate::row_reader::{RowReader, damaged};
 use crate::{Error, Recto};
@@ -35,9 +36,11 @@ impl Recto {
     ) -> Result<(), Error> {
         let expected = expected_version.into().map(|version| version.0);
         let store = &self.shared.store;
+        let mut attempts = Attempts::default();
         loop {
             let row = self.row(name).await?;
             let (id, current) = (row.id, row.head.version);
+            attempts.begin(id, (current, 0)).await?;
             if let Some(expected) = expected.filter(|expected| *expected != current) {
                 return Err(recto_store::Error::VersionConflict { expected, current }.into());
             }

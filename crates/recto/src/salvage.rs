@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use recto_core::{Arrange, LogIndex, Message, SavedSettings, SavedVersions, Settings, Version};
-use recto_store::{Ancestor, ConversationId, Entry, Lineage, PageKind};
+use recto_core::{
+    Arrange, Limits, LogIndex, Message, SavedSettings, SavedVersions, Settings, Version,
+};
+use recto_store::{Ancestor, ConversationId, Entry, Lineage, MemoryStore, PageKind, Store};
 use tracing::Instrument;
 
 use crate::loaded::state_of;
+use crate::recto::Options;
 use crate::row_reader::{RowReader, UnpackedCommits, WRITTEN_BY_ENGINE};
-use crate::verify::is_damage;
 use crate::{Error, Recto};
 
 /// The result of a salvage.
@@ -42,13 +44,30 @@ const MAX_UNREADABLE: u32 = 10_000;
 impl Recto {
     /// Copies everything that can be read of a damaged conversation into a new conversation: its
     /// messages byte for byte and in order, and the view of the newest version that can be read. The versions,
-    /// marks and tools of the damaged one are not copied. It stays as it is.
+    /// marks and tools of the damaged one are not copied. It stays as it is. The new conversation is stored
+    /// completely or not at all.
     pub async fn salvage(&self, name: &str, to: &str) -> Result<SalvageReport, Error> {
-        let span = tracing::info_span!("salvage");
-        self.salvage_to(name, to).instrument(span).await
+        self.salvage_into(name, self, to).await
     }
 
-    async fn salvage_to(&self, name: &str, to: &str) -> Result<SalvageReport, Error> {
+    /// [`salvage`](Self::salvage) into another store: a store whose structures are damaged may refuse to store
+    /// anything.
+    pub async fn salvage_into(
+        &self,
+        name: &str,
+        target: &Recto,
+        to: &str,
+    ) -> Result<SalvageReport, Error> {
+        let span = tracing::info_span!("salvage");
+        self.salvage_to(name, target, to).instrument(span).await
+    }
+
+    async fn salvage_to(
+        &self,
+        name: &str,
+        target: &Recto,
+        to: &str,
+    ) -> Result<SalvageReport, Error> {
         let source = self.salvageable(name).await?;
         let mut faults = source.faults;
         let reader = &source.reader;
@@ -65,8 +84,7 @@ impl Recto {
             if entry.is_some_and(|entry| entry.meta.role & WRITTEN_BY_ENGINE != 0) {
                 continue;
             }
-            let message = entry
-                .map(|entry| Message::from_json_within(&entry.body, &recto_core::Limits::NONE));
+            let message = entry.map(|entry| Message::from_json_within(&entry.body, &Limits::NONE));
             if let Some(Ok(message)) = message {
                 readable.insert(index, message);
             } else {
@@ -74,19 +92,17 @@ impl Recto {
             }
         }
         let (view, missing_versions) = newest_view(reader, source.newest).await;
-        let conversation = match self.create(to, source.settings.clone()).await {
-            // A damaged index also prevents creating a conversation.
-            Err(error) if is_damage(&error) => {
-                match self.shared.store.rebuild_indexes().await {
-                    // The indexes are built; other damage keeps the file from being written again.
-                    Err(recto_store::Error::CopiesLeft { .. }) => {}
-                    rebuilt => rebuilt?,
-                }
-                faults.push(format!("an index was built again: {error}"));
-                self.create(to, source.settings).await?
-            }
-            created => created?,
+        // The copy is made in memory and stored in one transaction, so that an interruption leaves no part of it.
+        let memory: Arc<dyn Store> = Arc::new(MemoryStore::without_search());
+        let options = Options {
+            tenant: target.tenant.clone(),
+            counters: self.shared.counters.0.clone(),
+            limits: Limits::NONE,
+            clock: self.shared.clock.clone(),
+            ..Options::default()
         };
+        let copy = Recto::with_store(memory.clone(), options);
+        let conversation = copy.create(to, source.settings).await?;
         let mut numbers = BTreeMap::new();
         let all: Vec<(u32, Message)> = readable.into_iter().collect();
         for part in all.chunks(MESSAGES_PER_REQUEST) {
@@ -101,6 +117,15 @@ impl Recto {
             let reason = format!("the view of version {version} of {name}");
             conversation.apply(arrange.reason(reason)).await?;
         }
+        // A damaged index may refuse the copy, or hide it.
+        match target.shared.store.rebuild_indexes().await {
+            // The indexes are built; other damage keeps the file from being written again.
+            Ok(()) | Err(recto_store::Error::CopiesLeft { .. }) => {}
+            Err(error) if error.is_damage() => faults.push(error.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+        target.copy_from(&memory).await?;
+        target.info(to).await?;
         let view_of = view.map(|(version, _)| version);
         let messages = numbers.len();
         let id = conversation.id();

@@ -136,7 +136,8 @@ fn examine(
                 "conversation",
                 format!("{name}: {error}"),
                 &error,
-                "`recto verify` lists the damage; restore it from a backup",
+                "`recto verify` lists the damage; restore it from a backup, or copy what can be read with \
+                 `recto salvage`",
             )),
             Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| {
                 let indices = runs(warning.indices);

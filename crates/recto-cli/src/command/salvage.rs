@@ -1,6 +1,7 @@
 //! `recto salvage`: copies what can be read of a damaged conversation.
 
 use clap::Args;
+use recto::Recto;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -13,12 +14,14 @@ use crate::page::{BAD, Line, Page, STRONG};
 ///
 /// The new conversation has every message that can be read, byte for byte and in order, and the view of
 /// the newest version that can be read. It has no earlier versions, no marks and no tools. What is missing
-/// is listed, and the damaged conversation stays as it is.
+/// is listed, and the damaged conversation stays as it is. A store whose structures are damaged may refuse to
+/// store anything; --into names another one.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto verify
   recto salvage support --to support-2
+  recto salvage support --to support --into sqlite:rescued.db
   recto salvage support --to support-2 --json | jq .missingMessages")]
 pub(crate) struct Salvage {
     /// Damaged conversation: its whole name or its id
@@ -27,13 +30,24 @@ pub(crate) struct Salvage {
     /// Name of the new conversation
     #[arg(long, value_name = "NAME")]
     to: String,
+
+    /// Store of the new conversation, which is created if it does not exist. Default: the same store
+    #[arg(long, value_name = "ADDRESS")]
+    into: Option<String>,
 }
 
 impl Salvage {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         recto::check_name(&self.to)?;
         let session = context.session()?;
-        let salvage = session.recto.inner().salvage(&self.conversation, &self.to);
+        let recto = session.recto.inner();
+        let salvage = async {
+            let target = match &self.into {
+                Some(address) => &Recto::open(address).await?,
+                None => recto,
+            };
+            recto.salvage_into(&self.conversation, target, &self.to).await
+        };
         let salvaged = context.wait(&session, salvage)?;
         context.print(&SalvageReport {
             conversation: self.to,

@@ -327,6 +327,10 @@ fn a_damaged_conversation_is_reported_and_the_others_are_saved() {
     assert_eq!(salvaged["missingMessages"], json!([3]));
     let rescued = stage.plain(&["show", "-c", "rescued"]);
     assert!(rescued.contains("bad says 4 loudly"), "{rescued}");
+    let other = format!("sqlite:{}", stage.folder.path().join("other.db").display());
+    stage.plain(&["salvage", "bad", "--to", "bad", "--into", &other]);
+    let rescued = stage.plain(&["show", "-c", "bad", "--store", &other]);
+    assert!(rescued.contains("bad says 4 loudly"), "{rescued}");
 }
 
 #[test]

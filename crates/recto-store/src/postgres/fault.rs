@@ -138,6 +138,7 @@ fn described(state: &SqlState) -> Reason {
         "42501" => "the user may not do this",
         "40003" => "the server does not know whether it was done",
         "53100" => "the server's disk is full",
+        "57P03" => "the server is starting or stopping",
         "53300" => "the server has too many connections",
         "25006" => "the server only reads",
         _ => match code.get(..2).unwrap_or_default() {

@@ -14,7 +14,7 @@
 //! A result states what is stored. If SQLite cannot say whether a commit went through, the writer
 //! opens the file again and reads it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::fault::{self, Fault};
 use super::newest_versions::NewestVersions;
+use super::opened_files::OpenedFiles;
 use super::search_index::{self, Waiting};
 use super::write_queue::GroupWriter;
 use super::write_request::{Copies, WriteRequest};
@@ -39,26 +40,6 @@ enum Savepoints {
     Each,
 }
 
-/// Which file a path names: device and number on Unix. Other systems do not delete or replace open files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity(u64, u64);
-
-impl Identity {
-    fn of(path: &Path) -> Option<Identity> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let found = std::fs::metadata(path).ok()?;
-            Some(Identity(found.dev(), found.ino()))
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = path;
-            None
-        }
-    }
-}
-
 /// Counts the words that wait for the index. A damaged index does not keep the file from being opened.
 fn waiting_in(db: &Connection) -> Waiting {
     Waiting::in_file(db).unwrap_or_else(|fault| {
@@ -71,13 +52,11 @@ fn waiting_in(db: &Connection) -> Waiting {
 /// The connection that writes, and what it caches.
 #[derive(Debug)]
 pub(super) struct FileWriter {
-    path: PathBuf,
+    files: OpenedFiles,
     db: Connection,
     has_index: bool,
     waiting: Waiting,
     newest: NewestVersions,
-    /// The file as it was opened: another file can get its name.
-    identity: Option<Identity>,
     /// How long a write waits for other processes.
     wait: Duration,
     /// Set after the disk failed to sync: later commits could not be trusted.
@@ -114,7 +93,8 @@ impl GroupWriter for FileWriter {
         results: Vec<Result<(), Error>>,
     ) -> Vec<Result<(), Error>> {
         let waiting = match self
-            .check_identity()
+            .files
+            .check()
             .map_err(Fault::from)
             .and_then(|()| self.index_words(requests, &results))
         {
@@ -168,20 +148,22 @@ impl FileWriter {
     ) -> Result<FileWriter, Fault> {
         let waiting = if has_index { waiting_in(&db) } else { Waiting::default() };
         let newest = NewestVersions::default();
-        let (identity, is_read_only) = (Identity::of(&path), false);
-        Ok(FileWriter { path, db, has_index, waiting, newest, identity, wait, is_read_only })
+        let files = OpenedFiles::of(path, &db)?;
+        Ok(FileWriter { files, db, has_index, waiting, newest, wait, is_read_only: false })
     }
 
-    /// Fails if the file was deleted or replaced. SQLite would write to the file that nothing can find
-    /// any more.
-    fn check_identity(&self) -> Result<(), Error> {
-        match Identity::of(&self.path) == self.identity {
-            true => Ok(()),
-            false => Err(Error::failed(
-                "writing",
-                "the file was deleted or replaced after it was opened; open the store again",
-            )),
+    /// Fails if a file was deleted or replaced. If it is the log, its content is moved into the file first: it
+    /// contains acknowledged requests that no other connection finds.
+    fn check_files(&self) -> Result<(), Error> {
+        let checked = self.files.check();
+        if checked.is_err()
+            && self.files.is_only_log_lost()
+            && let Err(fault) = erasure::checkpoint(&self.db)
+        {
+            let error = fault.for_log();
+            tracing::warn!(error, "the content of a deleted write-ahead log could not be saved");
         }
+        checked
     }
 
     /// Executes every request. A fault means that the whole transaction is lost; `None`, that a part
@@ -191,7 +173,7 @@ impl FileWriter {
         requests: &[WriteRequest],
         savepoints: Savepoints,
     ) -> Result<Option<Vec<Result<(), Error>>>, Fault> {
-        self.check_identity()?;
+        self.check_files()?;
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.newest.refresh(&self.db)?;
         let mut results = Vec::with_capacity(requests.len());
@@ -303,7 +285,8 @@ impl FileWriter {
 
     /// Replaces the connection: a new one holds nothing that is not in the file.
     fn open_again(&mut self) -> Result<(), Fault> {
-        self.db = connection::open(&self.path, false)?;
+        self.db = connection::open(self.files.path(), false)?;
+        self.files.opened_again(&self.db)?;
         self.newest = NewestVersions::default();
         if self.has_index {
             self.waiting = waiting_in(&self.db);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::{Connection, backup::Backup};
 
 use super::fault::Fault;
+use super::opened_files::beside;
 use super::place::Number;
 use super::{connection, read, schema, search_index};
 use crate::lineage::Lineages;
@@ -18,7 +19,7 @@ pub(super) fn damage(db: &Connection) -> Vec<String> {
     let mut found = Vec::new();
     note(&mut found, integrity(db, "PRAGMA integrity_check"));
     note(&mut found, damaged_rows(db));
-    note(&mut found, read::rewrites(db).map(|_| Vec::new()));
+    note(&mut found, read::sound_rewrites(db).map(|_| Vec::new()));
     note(&mut found, unreachable_words(db));
     for (table, count) in ORPHANS.iter().chain(&ORPHANED_WORDS) {
         note(&mut found, orphans(db, table, count));
@@ -441,10 +442,4 @@ fn copy_to(db: &Connection, partial: &Path) -> Result<(), Fault> {
     // All pages in one step: between steps, every write would restart the backup.
     Backup::new(db, &mut copy)?.step(-1)?;
     copy.close().map_err(|(_, error)| error.into())
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }

@@ -7,7 +7,7 @@
 //! - Any number of processes may open the same file.
 //! - Every row has a checksum, which is verified whenever the row is read (`checksum.rs`).
 //! - After the disk failed to sync, the store refuses writes until it is opened again.
-//! - A file that was deleted or replaced since it was opened accepts no writes.
+//! - A file that was deleted or replaced since it was opened accepts no writes (`opened_files.rs`).
 //! - A file that cannot be written can be read.
 //!
 //! The tables are in `schema.rs`, the statements that write in `write_request.rs`, those that read in
@@ -21,6 +21,7 @@ pub(crate) use fault::is_damage;
 mod file_writer;
 mod inspection;
 mod newest_versions;
+mod opened_files;
 mod place;
 mod read;
 mod readers;
@@ -431,7 +432,10 @@ impl Store for SqliteStore {
 
     fn rebuild_indexes(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            match self.read("checking the indexes", inspection::has_damaged_index).await? {
+            let is_damaged = |db: &Connection| {
+                Ok(read::sound_rewrites(db).is_err() || inspection::has_damaged_index(db)?)
+            };
+            match self.read("checking the indexes", is_damaged).await? {
                 true => self.write(Ok(WriteRequest::RebuildIndexes)).await,
                 false => Ok(()),
             }

@@ -446,12 +446,26 @@ pub(super) fn unpacked(
     Ok(Unpacked { rewrites: rewrites(db)?, commits: readable_commits(db, id, above)? })
 }
 
-/// The number of rewrites. A file of format 2 that cannot be written has none.
+/// Stands for a damaged number of rewrites. No reader has loaded rows at this number, so every reader drops what
+/// it has loaded. Nothing can be rewritten until the number is [repaired](super::write_request).
+const UNKNOWN_REWRITES: u64 = u64::MAX;
+
+/// The number of rewrites. It is only compared with numbers that were read before, so damage of it keeps
+/// nothing else from being read.
 pub(super) fn rewrites(db: &Connection) -> Result<u64, Fault> {
+    match sound_rewrites(db).map_err(|fault| fault.during("counting rewrites")) {
+        Err(error) if error.is_damage() => Ok(UNKNOWN_REWRITES),
+        read => Ok(read?),
+    }
+}
+
+/// The number of rewrites, or its damage. A file of format 2 that cannot be written has none.
+pub(super) fn sound_rewrites(db: &Connection) -> Result<u64, Fault> {
     let (count, copy) = match db.prepare_cached("SELECT count, copy FROM rewrites") {
         Err(error) if error.to_string().contains("no such table") => return Ok(0),
         select => {
-            select?.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?
+            let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+            select?.query_row([], read).optional()?.unwrap_or((0, 1))
         }
     };
     match count == copy {

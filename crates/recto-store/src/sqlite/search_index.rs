@@ -195,10 +195,11 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
     let mut select = db.prepare("SELECT place, words FROM waiting")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let words = row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?;
+        // As in a search: a value of another type is damage.
+        let words = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
         if let Some(hit) = hit(row.get(0)?) {
             // A waiting row replaces the row of the index when it moves there.
-            sums.replace(hit, words.split(|&byte| byte == b' '));
+            sums.replace(hit, words.split(' ').map(str::as_bytes));
         }
     }
     Ok(sums)

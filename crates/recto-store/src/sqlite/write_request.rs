@@ -92,7 +92,10 @@ impl WriteRequest {
             WriteRequest::Rewrite(request) => rewrite(db, request, has_index),
             WriteRequest::Clean if has_index => search_index::merge(db),
             WriteRequest::Clean => Ok(()),
-            WriteRequest::RebuildIndexes => inspection::replace_indexes(db),
+            WriteRequest::RebuildIndexes => {
+                inspection::replace_indexes(db)?;
+                repair_rewrites(db)
+            }
             WriteRequest::ClearWords | WriteRequest::AddWords { .. } if !has_index => Ok(()),
             WriteRequest::ClearWords => search_index::clear(db),
             WriteRequest::AddWords { conversation, words } => {
@@ -268,7 +271,19 @@ fn restore(db: &Connection, restored: &RestoredConversation, has_index: bool) ->
 
 /// Counts a rewrite: other processes then drop the rows that they hold in memory.
 fn count_rewrite(db: &Connection) -> Result<(), Fault> {
+    read::sound_rewrites(db)?;
     db.prepare_cached("UPDATE rewrites SET count = count + 1, copy = copy + 1")?.execute([])?;
+    Ok(())
+}
+
+/// Replaces a damaged number of rewrites by one that no process has read: it is far above any count.
+fn repair_rewrites(db: &Connection) -> Result<(), Fault> {
+    if read::sound_rewrites(db).is_ok() {
+        return Ok(());
+    }
+    let new: i64 = db.query_row("SELECT (1 << 60) + (random() >> 8)", [], |row| row.get(0))?;
+    db.execute("DELETE FROM rewrites", [])?;
+    db.execute("INSERT INTO rewrites VALUES (?1, ?1)", [new])?;
     Ok(())
 }
 

@@ -468,3 +468,64 @@ async fn a_file_that_was_deleted_or_replaced_accepts_no_writes() {
         let _ = fs::remove_file(&path);
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_whose_log_was_deleted_or_replaced_accepts_no_writes_and_keeps_the_earlier_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, suffix) in ["-wal", "-shm"].into_iter().enumerate() {
+        for is_replaced in [false, true] {
+            let path = folder.path().join(format!("{number} {is_replaced}.db"));
+            let store = open(&path).await;
+            grown(&store, 1, "a", 3).await;
+            let file = beside(&path, suffix);
+            let old = fs::read(&file).unwrap();
+            fs::remove_file(&file).unwrap();
+            if is_replaced {
+                fs::write(&file, old).unwrap();
+            }
+            let refused = store.commit(commit(id(1), 4)).await.unwrap_err();
+            let refused = refused.to_string();
+            assert!(refused.contains("deleted or replaced"), "{refused}");
+            assert!(refused.contains(suffix), "{refused}");
+            // As after a kill: the store is not closed before another one opens the file.
+            let copy = folder.path().join("copy.db");
+            for suffix in ["", "-wal"] {
+                let _ = fs::remove_file(beside(&copy, suffix));
+                if fs::exists(beside(&path, suffix)).unwrap() {
+                    fs::copy(beside(&path, suffix), beside(&copy, suffix)).unwrap();
+                }
+            }
+            let rows = open(&copy).await.commits(id(1), None).await;
+            assert_eq!(rows.map(|rows| rows.len()), Ok(4), "{suffix}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_number_of_rewrites_keeps_nothing_from_being_read_and_is_replaced_by_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    let other = open(&path).await;
+    grown(&store, 1, "a", 3).await;
+    let rewrite = Rewrite { commits: vec![row_with_body(2, "nothing")], ..Rewrite::default() };
+    for damage in
+        ["UPDATE rewrites SET copy = 4", "UPDATE rewrites SET count = 'x'", "DELETE FROM rewrites"]
+    {
+        let before = other.unpacked(id(1), None).await.unwrap().rewrites;
+        Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+        let damaged = other.unpacked(id(1), None).await.unwrap();
+        assert_eq!(damaged.commits.len(), 4, "{damage}");
+        assert_ne!(damaged.rewrites, before, "{damage}: what is loaded is dropped");
+        assert_eq!(store.check().await.unwrap().len(), 1, "{damage}");
+        let refused = store.rewrite(id(1), 3, rewrite.clone()).await.unwrap_err();
+        assert!(refused.is_damage(), "{damage}: {refused}");
+        store.clean().await.unwrap();
+        assert_eq!(store.check().await, Ok(vec![]), "{damage}");
+        let cleaned = other.unpacked(id(1), None).await.unwrap().rewrites;
+        assert!(cleaned != before && cleaned != damaged.rewrites, "{damage}");
+        store.rewrite(id(1), 3, rewrite.clone()).await.unwrap();
+        assert_ne!(other.unpacked(id(1), None).await.unwrap().rewrites, cleaned, "{damage}");
+    }
+}

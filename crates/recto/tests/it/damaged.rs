@@ -1,13 +1,17 @@
 //! Forged rows: they are refused, or `verify` reports them, and no call takes long.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use recto::{
-    Approx, BatchIndex, Conversation, ConversationId, Keep, LogIndex, Message, Settings, Tenant,
-    Version,
+    Approx, BatchIndex, Conversation, ConversationId, Delete, Keep, LogIndex, MemoryStore, Message,
+    Options, Recto, Settings, Tenant, Version,
 };
 use recto_store::{
     Commit, CommitBody, CommitRow, Entry, Head, Link, NewConversation, Rewrite, hash_of,
 };
 
+use crate::interrupted_store::InterruptedStore;
 use crate::places::{Place, memory};
 
 const START: &str = r#"{"operation":"APPEND","timestamp":0,"logLen":0,"view":{"parts":[]},
@@ -193,4 +197,29 @@ async fn salvage_ends_if_the_newest_page_is_damaged() {
         let first = copy.messages().await.unwrap()[0].message.text().into_owned();
         assert_eq!(first, format!("message {missing}"));
     }
+}
+
+#[tokio::test]
+async fn a_request_that_conflicts_with_a_row_that_cannot_be_read_ends() {
+    let store = InterruptedStore::counting(Arc::new(MemoryStore::default()));
+    let recto = Recto::with_store(store.clone(), Options::default());
+    let conversation = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
+    conversation.append([Message::user("one"), Message::user("two")]).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(0)] }).await.unwrap();
+    store.conflict();
+    let keep = Keep { last_versions: Some(1), ..Keep::default() };
+    let requests = async {
+        [
+            conversation.append([Message::user("three")]).await.map(drop),
+            conversation.erase(LogIndex(0)).await.map(drop),
+            conversation.prune(&keep).await.map(drop),
+            recto.remove("a").await,
+        ]
+    };
+    let refused = tokio::time::timeout(Duration::from_secs(120), requests).await;
+    for refused in refused.expect("no request is repeated without an end") {
+        let refused = refused.unwrap_err();
+        assert!(refused.to_string().contains("cannot be read"), "{refused}");
+    }
+    assert_eq!(conversation.messages().await.unwrap().len(), 1);
 }

@@ -25,6 +25,8 @@ pub(crate) struct InterruptedStore {
     reads: AtomicUsize,
     row_sets: AtomicUsize,
     fails_reads: AtomicBool,
+    commit_gate: tokio::sync::Mutex<()>,
+    conflicts: AtomicBool,
 }
 
 impl InterruptedStore {
@@ -37,6 +39,8 @@ impl InterruptedStore {
             reads: AtomicUsize::new(0),
             row_sets: AtomicUsize::new(0),
             fails_reads: AtomicBool::new(false),
+            commit_gate: tokio::sync::Mutex::new(()),
+            conflicts: AtomicBool::new(false),
         })
     }
 
@@ -48,6 +52,23 @@ impl InterruptedStore {
     /// From now on, reads of unpacked rows fail.
     pub(crate) fn fail_reads(&self) {
         self.fails_reads.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on, writes conflict with a change that no read returns, as with a row that cannot be reached.
+    pub(crate) fn conflict(&self) {
+        self.conflicts.store(true, Ordering::Relaxed);
+    }
+
+    fn check_conflict(&self) -> Result<(), recto_store::Error> {
+        match self.conflicts.load(Ordering::Relaxed) {
+            true => Err(recto_store::Error::VersionConflict { expected: 1, current: 2 }),
+            false => Ok(()),
+        }
+    }
+
+    /// Commits wait until the guard is dropped.
+    pub(crate) async fn hold_commits(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.commit_gate.lock().await
     }
 
     /// Number of commits, where a group is one commit.
@@ -105,7 +126,6 @@ impl Store for InterruptedStore {
         get(tenant: &'a Tenant, id: ConversationId) -> Option<ConversationRow>;
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
-        remove_with(tenant: &'a Tenant, name: &'a str, rewrites: Vec<RewriteOf>) -> ();
         remember(id: ConversationId, key: IdempotencyKey) -> ();
         key(id: ConversationId, key: &'a str) -> Option<IdempotencyKey>;
         search(tenant: &'a Tenant, words: &'a [String], limit: usize) -> Vec<Hit>;
@@ -158,7 +178,11 @@ impl Store for InterruptedStore {
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.store.commit(commit)
+        Box::pin(async move {
+            drop(self.commit_gate.lock().await);
+            self.check_conflict()?;
+            self.store.commit(commit).await
+        })
     }
 
     fn commit_all(&self, commits: Vec<Commit>) -> StoreFuture<'_, ()> {
@@ -182,7 +206,20 @@ impl Store for InterruptedStore {
             if let Some(interruption) = interruption {
                 interruption().await?;
             }
+            self.check_conflict()?;
             self.store.rewrite(id, at, rewrite).await
+        })
+    }
+
+    fn remove_with<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        rewrites: Vec<RewriteOf>,
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            self.check_conflict()?;
+            self.store.remove_with(tenant, name, rewrites).await
         })
     }
 

@@ -3,15 +3,15 @@
 //! A read returns an error or the right data. There is one exception, because SQLite has no checksums of its
 //! own structures: a changed bit there can make rows unreachable, and then a read returns the data without the
 //! newest rows, a name, a key or a word. `verify` reports each such change. A write to a changed file is
-//! refused, or stored as it would be in the unchanged one. A changed index hides nothing from `salvage` and
-//! `restore`, and `clean` builds it again.
+//! refused, or stored as it would be in the unchanged one. `salvage` copies everything that can be read into
+//! another store. A changed index hides nothing from `salvage` and `restore`, and `clean` builds it again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use recto::{
-    Append, Approx, BatchStart, Keep, LogIndex, Mark, Message, Recto, Settings, Truncate, Undo,
-    Version, WriteOptions,
+    Append, Approx, BatchStart, Keep, LogIndex, Mark, Message, Query, Recto, Scope, Settings,
+    Truncate, Undo, Version, WriteOptions,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -67,6 +67,8 @@ pub(super) fn run(seed: u64, flips: usize) {
                 let lacks =
                     written.lacks(&answers).unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
                 let is_found = runtime.block_on(is_found(&recto, &place));
+                let copy = Copy::of(&folder, &changed);
+                runtime.block_on(check_salvage(&copy.0, &written, &place));
                 // A write after unreachable rows replaces them.
                 if !lacks {
                     let turn = flip / trees.len() % Change::ALL.len();
@@ -266,6 +268,30 @@ async fn check_rescue(file: &Path, written: &Answers, place: &str) {
     }
 }
 
+/// Salvages the conversations of the changed file into another store. A copy has messages that were written, in
+/// order, and the report names what is missing: entries, or damage of the row that says which entries there are.
+async fn check_salvage(file: &Path, written: &Answers, place: &str) {
+    let Ok(recto) = Recto::open(&format!("sqlite:{}", file.display())).await else { return };
+    let fresh = Recto::open("memory:").await.unwrap();
+    for name in NAMES {
+        let place = format!("{place}: salvage of {name}");
+        let salvaged = match recto.salvage_into(name, &fresh, name).await {
+            Ok(salvaged) => salvaged,
+            Err(error) if error.code() == "conversation_not_found" => continue,
+            Err(error) => panic!("{place}: {error}"),
+        };
+        let copy = fresh.conversation(name).await.unwrap();
+        let copied =
+            texts(copy.query(&Query { scope: Scope::All, ..Query::default() }).await.unwrap());
+        let mut known = written.conversations[name].log.iter().flatten();
+        let unknown = copied.iter().find(|text| !known.any(|known| known == *text));
+        assert_eq!(unknown, None, "{place}: {salvaged:?}");
+        let all = written.conversations[name].log.iter().flatten().count();
+        let is_complete = copied.len() + salvaged.missing_messages.len() >= all;
+        assert!(is_complete || !salvaged.faults.is_empty(), "{place}: {salvaged:?}");
+    }
+}
+
 /// Whether `clean` can build a tree again: the indexes of the conversations and the search index.
 fn is_derived(tree: &str) -> bool {
     tree.starts_with("sqlite_autoindex_conversations")
@@ -296,6 +322,10 @@ struct Answers {
     conversations: BTreeMap<&'static str, ConversationAnswers>,
     /// Which of these words are found, and where.
     hits: Vec<Option<Vec<String>>>,
+}
+
+fn texts(entries: Vec<recto::Entry>) -> Vec<String> {
+    entries.iter().map(|entry| entry.message.text().into_owned()).collect()
 }
 
 #[derive(Default)]
@@ -365,9 +395,6 @@ impl ConversationAnswers {
                 let is_missing = error.code() == "conversation_not_found";
                 return ConversationAnswers { is_missing, ..Default::default() };
             }
-        };
-        let texts = |entries: Vec<recto::Entry>| -> Vec<String> {
-            entries.iter().map(|entry| entry.message.text().into_owned()).collect()
         };
         let newest = conversation.version().await.ok();
         let view = conversation.messages().await.ok().map(texts);

@@ -89,6 +89,7 @@ pub(super) async fn execute(recto: &Recto, command: &Value) -> Result<(), Error>
             recto.conversation(text("name")).await?.prune(&keep).await.map(drop)
         }
         "remove" => recto.remove(text("name")).await,
+        "salvage" => recto.salvage(text("name"), text("to")).await.map(drop),
         "backup" => recto.backup(text("path")).await,
         "restore" => {
             let target = open(Path::new(text("to")), &Arc::default()).await?;

@@ -13,6 +13,8 @@ struct Kills {
     inside_after_change: usize,
     /// After the process had replied.
     after: usize,
+    /// How many of them waited until other processes could see the change.
+    waited: usize,
 }
 
 /// Kills by the time at which they came.
@@ -29,6 +31,8 @@ const MIN_KILLS: usize = 30;
 const MIN_KILLS_OF_KIND: usize = 24;
 /// The same for kinds that only reply after their change: the time in which a kill comes after it is short.
 const MIN_KILLS_BEFORE_REPLY: usize = 80;
+/// The same for kills that waited for the change. The operating system may delay the one or the other process.
+const MIN_WAITED: usize = 3;
 /// The kinds that go on after their first change.
 const LONG_AFTER_CHANGE: [&str; 4] = ["erase", "prune", "remove", "restore"];
 
@@ -55,8 +59,13 @@ impl KillCounts {
         self.operations.entry(operation).or_default().after += 1;
     }
 
+    pub(super) fn waited(&mut self, operation: &'static str) {
+        self.operations.entry(operation).or_default().waited += 1;
+    }
+
     /// Fails if hardly any process was killed during an operation, or if a kind of operation was never
-    /// interrupted before its change, or never between its change and its reply.
+    /// interrupted before its change, or never between its change and its reply. At least half of the kills
+    /// that waited for the change of a long operation must come before its reply.
     pub(super) fn check(&self) {
         let all: usize = self.operations.values().map(Kills::all).sum();
         let inside: usize = self.operations.values().map(Kills::inside).sum();
@@ -65,12 +74,13 @@ impl KillCounts {
             let all = kills.all();
             let before = all < MIN_KILLS_OF_KIND || kills.inside_before_change > 0;
             assert!(before, "no {name} was killed before its change: {self}");
-            let enough = match LONG_AFTER_CHANGE.contains(name) {
-                true => MIN_KILLS_OF_KIND,
-                false => MIN_KILLS_BEFORE_REPLY,
-            };
+            let is_long = LONG_AFTER_CHANGE.contains(name);
+            let enough = if is_long { MIN_KILLS_OF_KIND } else { MIN_KILLS_BEFORE_REPLY };
             let after = all < enough || kills.inside_after_change > 0;
             assert!(after, "no {name} was killed between its change and its reply: {self}");
+            let at_change =
+                kills.waited < MIN_WAITED || 2 * kills.inside_after_change >= kills.waited;
+            assert!(!is_long || at_change, "hardly any {name} was killed at its change: {self}");
         }
     }
 }
@@ -83,6 +93,7 @@ impl AddAssign for KillCounts {
             sum.inside_before_change += kills.inside_before_change;
             sum.inside_after_change += kills.inside_after_change;
             sum.after += kills.after;
+            sum.waited += kills.waited;
         }
     }
 }
@@ -91,12 +102,12 @@ impl fmt::Display for KillCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kills while opening: {}", self.opening)?;
         for (name, kills) in &self.operations {
-            let Kills { inside_before_change, inside_after_change, after } = kills;
+            let Kills { inside_before_change, inside_after_change, after, waited } = kills;
             let inside = inside_before_change + inside_after_change;
             write!(
                 f,
                 "; {name}: {inside} inside ({inside_before_change} before its change was stored, \
-                 {inside_after_change} after), {after} after its reply"
+                 {inside_after_change} after), {after} after its reply, {waited} waited for the change"
             )?;
         }
         Ok(())

@@ -243,6 +243,9 @@ impl Family {
     }
 }
 
+/// How long the parent waits until it sees the change of an operation. An accepted request may change nothing.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
 /// Number of recent durations that are kept for each kind of operation.
 const RECENT: usize = 5;
 
@@ -332,9 +335,9 @@ impl World {
                 false => self.families[number].operation(&mut self.dice),
             });
         }
-        // The first commit that the parent sees must be that of the process that it kills: then the other one
-        // begins later.
-        let is_watched = victim.is_some() && self.dice.below(2) == 0;
+        // Each kind of operation is killed at its change and at a random moment by turns. The first commit that
+        // the parent sees must be that of the process that it kills: then the other one begins later.
+        let is_watched = victim.is_some() && ((self.killed - 1) / KINDS.len()).is_multiple_of(2);
         let others = move || (0..2).filter(move |number| victim != Some(*number));
         if !is_watched {
             others().for_each(|number| self.send(number, &operations[number], now));
@@ -354,7 +357,7 @@ impl World {
             let usual = usual.unwrap_or(Duration::from_millis(5));
             if is_watched {
                 while self.change_counter(victim, operation) == before
-                    && start.elapsed() < 4 * usual
+                    && start.elapsed() < LONGEST_WAIT
                 {}
             } else {
                 // A little more: what follows the change, such as VACUUM, comes last.
@@ -374,6 +377,9 @@ impl World {
         for (number, done) in ended {
             let operation = &operations[number];
             let has_effect = operation.has_effect(&self.families[number].model, now);
+            if is_watched && victim == Some(number) && has_effect {
+                self.kills.waited(operation.name());
+            }
             if let Some(done) = done.as_ref().filter(|_| has_effect) {
                 let recent = self.durations.entry(operation.name()).or_default();
                 recent.truncate(RECENT - 1);

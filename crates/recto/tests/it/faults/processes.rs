@@ -1,5 +1,5 @@
-//! Two processes on one file: what one of them erases is gone for the other, and a killed restoration is
-//! completed by the next one.
+//! Two processes on one file: what one of them erases is gone for the other, a killed restoration is completed
+//! by the next one, and a killed salvage leaves no part of a copy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,4 +98,32 @@ async fn a_killed_restoration_is_completed_by_the_next_one() {
     }
     assert_eq!(last, 41);
     assert!(was_partial, "it was killed between two conversations");
+}
+
+#[tokio::test]
+async fn a_killed_salvage_leaves_no_copy_or_a_complete_one() {
+    const MESSAGES: usize = 6_000;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.db");
+    let recto = child::open(&file, &Arc::default()).await.unwrap();
+    let conversation = recto.create("damaged", settings()).await.unwrap();
+    conversation.append((0..MESSAGES).map(|n| Message::user(&n.to_string()))).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(0)] }).await.unwrap();
+    let salvage = json!({"now": 0, "do": "salvage", "name": "damaged", "to": "copy"});
+    for round in 0.. {
+        let mut worker = Worker::ready(&file);
+        worker.begin(&salvage);
+        std::thread::sleep(Duration::from_millis(20 * round));
+        let is_done = worker.kill().is_some();
+        let copy = recto.conversation("copy").await;
+        assert!(copy.is_ok() || !is_done);
+        if let Ok(copy) = copy {
+            assert_eq!(copy.stats().await.unwrap().total_messages, MESSAGES);
+            assert_eq!(copy.messages().await.unwrap().len(), MESSAGES - 1);
+            recto.remove("copy").await.unwrap();
+        }
+        if is_done {
+            break;
+        }
+    }
 }

@@ -265,6 +265,7 @@ async fn damage_of_an_origin_behind_the_fork_point_is_none_of_its_fork() {
 async fn lost_rows_of_the_search_index_are_noticed() {
     for change in [
         "DELETE FROM waiting",
+        "UPDATE waiting SET words = CAST(words AS BLOB)",
         "UPDATE waiting SET words = 'other' WHERE place = (SELECT max(place) FROM waiting)",
         "INSERT INTO words (rowid, word) SELECT place, 'other' FROM waiting; DELETE FROM waiting",
     ] {

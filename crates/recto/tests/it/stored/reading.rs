@@ -1,10 +1,15 @@
 //! Reads of a conversation and its versions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use recto::{Delete, Error, LogIndex, Message, Rollback, Settings, Truncate, Version};
+use recto::{
+    Delete, Error, LogIndex, MemoryStore, Message, Options, Recto, Rollback, Settings, Truncate,
+    Version,
+};
 
 use super::{say, settings};
+use crate::interrupted_store::InterruptedStore;
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
@@ -166,4 +171,31 @@ async fn debug_output_contains_no_messages(place: Place) {
     for printed in [format!("{recto:?}"), format!("{conversation:?}")] {
         assert!(!printed.contains("hunter2") && printed.len() < 200, "{printed}");
     }
+}
+
+#[tokio::test]
+async fn a_read_does_not_wait_for_a_commit_of_the_same_conversation() {
+    let store = InterruptedStore::counting(Arc::new(MemoryStore::default()));
+    let recto = Recto::with_store(store.clone(), Options::default());
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([Message::user("one")]).await.unwrap();
+    let commits = store.commits();
+    let held = store.hold_commits().await;
+    let writer = conversation.clone();
+    let write = tokio::spawn(async move { writer.append([Message::user("two")]).await });
+    while store.commits() == commits {
+        tokio::task::yield_now().await;
+    }
+    let read =
+        async { (conversation.messages().await.unwrap(), conversation.stats().await.unwrap()) };
+    let read = tokio::time::timeout(Duration::from_secs(10), read).await;
+    let (messages, stats) = read.expect("the read ends while the commit waits");
+    assert_eq!(
+        (messages.len(), stats.total_messages),
+        (1, 1),
+        "nothing is visible before it is stored"
+    );
+    drop(held);
+    write.await.unwrap().unwrap();
+    assert_eq!(conversation.messages().await.unwrap().len(), 2);
 }
