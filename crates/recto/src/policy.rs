@@ -25,7 +25,7 @@ pub struct Policy {
 pub struct Compression {
     /// Whether compression is on.
     pub enabled: bool,
-    /// The view is shortened if it has more tokens than this.
+    /// The view is shortened if it has more tokens than this. At most the token limit.
     pub threshold: u64,
     /// The number of tokens that the view is shortened to. At most `threshold`.
     pub target_tokens: u64,
@@ -54,7 +54,8 @@ impl Policy {
 
     /// Checks that the fields fit together.
     pub fn check(&self) -> Result<(), recto_core::Error> {
-        let Some(Compression { threshold, target_tokens, strategy, .. }) = &self.compression else {
+        let Some(Compression { enabled, threshold, target_tokens, strategy }) = &self.compression
+        else {
             return Ok(());
         };
         if target_tokens > threshold {
@@ -67,7 +68,16 @@ impl Policy {
         if strategy.is_empty() {
             return Err(wrong("strategy is empty; name one", "compression.strategy"));
         }
-        Ok(())
+        match self.token_limit.filter(|limit| *enabled && threshold > limit) {
+            Some(limit) => {
+                let reason = format!(
+                    "the threshold of the compression is {threshold}, above the token limit of {limit}: \
+                     no request reaches it; lower the threshold, or raise the limit"
+                );
+                Err(wrong(&reason, "compression.threshold"))
+            }
+            None => Ok(()),
+        }
     }
 }
 

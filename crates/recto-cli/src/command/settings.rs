@@ -74,11 +74,11 @@ pub(crate) struct PolicyArguments {
     #[arg(long, value_name = "TOKENS")]
     token_limit: Option<u64>,
 
-    /// Number of tokens above which the view is compressed
+    /// Number of tokens above which the view is compressed. At most the token limit
     #[arg(long, value_name = "TOKENS", requires = "compress_to")]
     compress_over: Option<u64>,
 
-    /// Number of tokens that a compression aims for
+    /// Number of tokens that a compression aims for. At most --compress-over
     #[arg(long, value_name = "TOKENS", requires = "compress_over")]
     compress_to: Option<u64>,
 
@@ -195,8 +195,9 @@ struct Setup {
 impl CommandResult for Setup {
     fn show(&self, page: &mut Page) {
         let mut field = |name: &str, value: String| {
-            page.line(Line::wrapping().styled(FAINT, format!("{name:<12}")).text(value));
+            page.line(Line::wrapping().styled(FAINT, format!("{name:<13}")).text(value));
         };
+        field("conversation", self.conversation.clone());
         if let Some(version) = self.version {
             field("changed by", format!("v{version}"));
         }

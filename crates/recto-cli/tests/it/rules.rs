@@ -378,13 +378,13 @@ fn limits_and_compression_are_set_and_removed() {
     assert_eq!(with("5", "clear-tool-results,summarise").code, 0);
     let new = |name: &str, to: &str, strategy: &str| {
         let numbers = ["--compress-over", "800", "--compress-to", to, "--compress-with", strategy];
-        stage.run(&[&["new", name, "--token-limit", "7"], &numbers[..]].concat()).code
+        stage.run(&[&["new", name, "--token-limit", "900"], &numbers[..]].concat()).code
     };
     assert_eq!((new("never", "400", "foo"), new("never", "900", "keep-recent")), (2, 1));
     assert_eq!(stage.run(&["info", "-c", "never"]).code, 1);
     assert_eq!(new("limited", "400", "keep_recent"), 0);
     let made = stage.json(&["settings"]);
-    assert_eq!((&made["tokenLimit"], &made["compression"]), (&json!(7), &expected));
+    assert_eq!((&made["tokenLimit"], &made["compression"]), (&json!(900), &expected));
     let mut nonsense = expected.clone();
     nonsense["strategy"] = "foo".into();
     let refused = json!({ "create": "never", "settings": { "compression": nonsense } });
@@ -396,9 +396,21 @@ fn limits_and_compression_are_set_and_removed() {
     assert!(error["message"].as_str().unwrap().contains("sliding-window"), "{error}");
 
     let request =
-        json!({ "create": "made", "settings": { "tokenLimit": 7, "compression": expected } });
+        json!({ "create": "made", "settings": { "tokenLimit": 800, "compression": expected } });
     stage.exec(&[request]);
-    assert_eq!(stage.json(&["settings", "-c", "made"])["tokenLimit"], 7);
+    assert_eq!(stage.json(&["settings", "-c", "made"])["tokenLimit"], 800);
+    // A request is never longer than the limit, so it never reaches a higher threshold.
+    let limit = stage.run(&["settings", "--token-limit", "799", "-c", "made"]);
+    assert!(limit.code == 1 && limit.errors.contains("above the token limit of 799"), "{limit:?}");
+    let limit = json!({ "conversation": "made", "settings": { "tokenLimit": 799 } });
+    let error = stage.exec(&[limit]).remove(0)["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["field"]),
+        (&json!("invalid_operation"), &json!("settings.compression.threshold"))
+    );
+    assert_eq!(stage.json(&["settings", "-c", "made"])["tokenLimit"], 800);
+    let set = stage.plain(&["settings", "--token-limit", "801", "-c", "made"]);
+    assert!(set.starts_with("conversation made\n"), "{set}");
     let refused = json!({ "create": "never", "settings": { "tokenLimit": "7" } });
     assert_eq!(stage.exec(&[refused])[0]["error"]["code"], "invalid_operation");
     assert_eq!(stage.run(&["info", "-c", "never"]).code, 1);

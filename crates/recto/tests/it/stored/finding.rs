@@ -188,6 +188,7 @@ async fn a_policy_can_change_and_makes_no_version(place: Place) {
         r#"{"compression": {"enabled": true, "threshold": 1, "targetTokens": 2, "strategy": "x"}}"#,
         r#"{"compression": {"enabled": true, "threshold": 2, "targetTokens": 1, "strategy": ""}}"#,
         r#"{"compression": {"enabled": true}}"#,
+        r#"{"tokenLimit": 1, "compression": {"enabled": true, "threshold": 2, "targetTokens": 1, "strategy": "x"}}"#,
     ] {
         let refused = recto::Policy::from_json(wrong).unwrap_err();
         assert_eq!(refused.code().as_str(), "invalid_operation", "{wrong}");
