@@ -213,8 +213,8 @@ impl Agent {
 
     /// Appends a message and [runs](Self::run) the agent.
     ///
-    /// If the request would exceed the token limit even after compression, the message is removed from
-    /// the view again, so that it does not block later messages.
+    /// If the request would exceed the token limit even after compression, the message is hidden again
+    /// ([`Event::MessageHidden`]), so that it does not block later messages.
     pub async fn send(&self, message: Message) -> Result<Run, Error> {
         self.send_cancellable(message, &CancelToken::new()).await
     }
@@ -235,7 +235,7 @@ impl Agent {
         if let Err(Error::FloorTooHigh { .. } | Error::OverLimit { .. } | Error::Format(_)) = &ended
             && run.turns <= 1
         {
-            self.remove_unsent(&appended).await?;
+            self.hide_unsent(&appended).await?;
         }
         ended.map(|()| run)
     }
@@ -272,18 +272,19 @@ impl Agent {
         Ok(())
     }
 
-    /// Removes a message that was not sent from the view.
-    async fn remove_unsent(&self, appended: &Outcome) -> Result<(), Error> {
+    /// Hides a message that was not sent.
+    async fn hide_unsent(&self, appended: &Outcome) -> Result<(), Error> {
         let reason = "it could not be sent";
-        if let Some(before) = appended.version.0.checked_sub(1).map(Version) {
-            let back = Operation::from(Rollback::ToVersion(before)).reason(reason);
-            if self.apply_at(back, appended.version).await?.is_some() {
-                return Ok(());
-            }
+        let before = Version(appended.version.0.saturating_sub(1));
+        let back = Operation::from(Rollback::ToVersion(before)).reason(reason);
+        if self.apply_at(back, appended.version).await?.is_none() {
+            // A strategy or another writer has created later versions. They stay; only the message is hidden.
+            let delete = Operation::from(Delete { indices: appended.added().to_vec() });
+            self.conversation.apply(delete.reason(reason)).await?;
         }
-        // A strategy or another writer has created later versions. They stay; only the message is hidden.
-        let delete = Operation::from(Delete { indices: appended.added().to_vec() });
-        self.conversation.apply(delete.reason(reason)).await?;
+        for entry in appended.added() {
+            self.emit(&Event::MessageHidden { entry });
+        }
         Ok(())
     }
 

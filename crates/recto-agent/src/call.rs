@@ -123,9 +123,10 @@ pub struct Compressed {
     pub reason: String,
     /// The version that the strategy created.
     pub version: Version,
-    /// Tokens of the messages to send before, without tools and their description.
+    /// Upper bound of the request's tokens before the compression, calibrated for the model: messages and
+    /// tools.
     pub before: u64,
-    /// Tokens of the messages to send after.
+    /// Upper bound of the request's tokens after the compression.
     pub after: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Events of a run, for [`Agent::on_event`](crate::Agent::on_event).
 
-use recto::Version;
+use recto::{LogIndex, Version};
 
 use crate::{Call, Delta};
 
@@ -30,10 +30,10 @@ pub enum Event<'a> {
     CompressionCompleted {
         /// The name of the strategy.
         strategy: &'a str,
-        /// Tokens of the messages to send, before the compression. Tools and their description are not
-        /// counted.
+        /// Upper bound of the request's tokens before the compression, calibrated for the model. Messages
+        /// and tools are counted; the tool description is not sent and not counted.
         before: u64,
-        /// Tokens of the messages to send, after the compression.
+        /// Upper bound of the request's tokens after the compression.
         after: u64,
         /// The version that the strategy created.
         version: Version,
@@ -52,6 +52,12 @@ pub enum Event<'a> {
         strategy: &'a str,
         /// The number of turns after which it pays off; `None`: never.
         pays_off_after: Option<u64>,
+    },
+    /// The message of [`Agent::send`](crate::Agent::send) was hidden again, because no request with it can
+    /// be sent. The log keeps it.
+    MessageHidden {
+        /// The entry of the message.
+        entry: LogIndex,
     },
     /// A request is about to be sent.
     CallStarted {

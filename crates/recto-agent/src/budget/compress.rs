@@ -50,7 +50,12 @@ impl ViewToSend {
 
     /// The tokens of the request, as the conversation's counter counts them.
     pub(crate) fn counted(&self) -> u64 {
-        self.tokens.saturating_add(self.tools_tokens)
+        self.counted_with(self.tokens)
+    }
+
+    /// The tokens of the request if its entries have `tokens` tokens.
+    fn counted_with(&self, tokens: u64) -> u64 {
+        tokens.saturating_add(self.tools_tokens)
     }
 
     /// The tokens of the entries that are sent after a previewed request.
@@ -278,6 +283,7 @@ impl Agent {
         let mut ran = StrategyRun::default();
         for &strategy in &self.budget.strategies {
             let name = strategy.name();
+            let named_reason = format!("{name}: {reason}");
             let (mut rounds, mut conflicts) = (0, 0);
             let failure = loop {
                 let view = self.load_view_with_pins().await?;
@@ -295,9 +301,9 @@ impl Agent {
                 }
                 let attempt = match strategy {
                     Strategy::Summarise => {
-                        self.attempt_summary(&view, goal, reason, may_defer, cancel).await?
+                        self.attempt_summary(&view, goal, &named_reason, may_defer, cancel).await?
                     }
-                    _ => match strategy.plan(&view, goal, reason) {
+                    _ => match strategy.plan(&view, goal, &named_reason) {
                         Ok(request) => self.attempt(strategy, &view, request, may_defer).await?,
                         Err(failure) => Attempt::Failed(failure),
                     },
@@ -311,6 +317,11 @@ impl Agent {
                     Attempt::Conflict => TOO_MANY_CONFLICTS.to_owned(),
                     Attempt::Failed(failure) => failure,
                     Attempt::Done { version, before, after } => {
+                        // In the unit of the threshold and the limit.
+                        let calibration = self.calibration().await?;
+                        let in_request =
+                            |tokens| calibration.upper_bound(view.counted_with(tokens));
+                        let (before, after) = (in_request(before), in_request(after));
                         rounds += 1;
                         self.back_off.reset();
                         self.emit(&Event::CompressionCompleted {

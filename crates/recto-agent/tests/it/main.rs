@@ -81,6 +81,7 @@ impl EventLog {
                 Event::CompressionFailed { strategy, reason } => {
                     format!("compressionFailed {strategy}: {reason}")
                 }
+                Event::MessageHidden { entry } => format!("hidden {entry}"),
                 Event::CompressionDeferred { .. } => "compressionDeferred".into(),
                 Event::ToolEnded { name, is_error, .. } => format!("tool {name} {is_error}"),
                 _ => return,

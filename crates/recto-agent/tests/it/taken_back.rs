@@ -4,8 +4,8 @@ use recto::Message;
 use recto_agent::{Budget, Error, Stop, Strategy, Target};
 use testserver::ModelServer;
 
-use crate::agent;
 use crate::streams::ScriptedReply;
+use crate::{EventLog, agent};
 
 #[tokio::test]
 async fn a_message_that_cannot_be_sent_is_removed_from_the_view() {
@@ -15,7 +15,8 @@ async fn a_message_that_cannot_be_sent_is_removed_from_the_view() {
         let threshold = (!strategies.is_empty()).then_some(250);
         let budget =
             Budget { limit: Some(300), threshold, target: 200, strategies, ..Budget::default() };
-        let agent = agent(target, &server).await.budget(budget);
+        let events = EventLog::default();
+        let agent = events.attach(agent(target, &server).await.budget(budget));
         assert_eq!(agent.send(Message::user("Hi!")).await.unwrap().stop, Stop::Done);
         let before = agent.conversation().messages().await.unwrap();
         for _ in 0..2 {
@@ -23,6 +24,8 @@ async fn a_message_that_cannot_be_sent_is_removed_from_the_view() {
             assert!(matches!(error, Error::FloorTooHigh { .. }), "{error}");
             assert_eq!(agent.conversation().messages().await.unwrap(), before);
         }
+        let hidden = events.texts().into_iter().filter(|event| event.starts_with("hidden"));
+        assert_eq!(hidden.collect::<Vec<_>>(), ["hidden 2", "hidden 3"]);
         assert_eq!(agent.send(Message::user("And now?")).await.unwrap().stop, Stop::Done);
     }
 }
