@@ -23,10 +23,6 @@ pub(crate) fn agent_error_text(error: &recto_agent::Error) -> String {
     use recto_agent::Error as AgentError;
     match error {
         AgentError::Recto(error) => error_text(error),
-        AgentError::Call(_) => format!(
-            "{error}. The message is stored: `recto chat --again` asks again, `recto truncate \
-             --remove-last 1` hides it"
-        ),
         AgentError::OverLimit { limit, tokens, tried } if tried.is_empty() => format!(
             "the request has about {tokens} tokens, and the limit is {limit}; no compression is set: \
              `recto settings --compress-over TOKENS --compress-to TOKENS --compress-with STRATEGY` \
@@ -38,7 +34,7 @@ pub(crate) fn agent_error_text(error: &recto_agent::Error) -> String {
         ),
         AgentError::FloorTooHigh { .. } => format!(
             "{error}: `recto settings --token-limit TOKENS` raises the limit, `recto unmark pinned ENTRY` \
-             unpins an entry. Shorten a message that alone exceeds the limit; it was not stored"
+             unpins an entry"
         ),
         error => error.to_string(),
     }

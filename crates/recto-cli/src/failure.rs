@@ -26,12 +26,12 @@ pub(crate) enum Failure {
          whole transcript with `recto import --format {format}`"
     )]
     Foreign { number: usize, format: recto_format::Format },
-    /// A model call failed, or a request cannot be sent.
-    #[error("{}", advice::agent_error_text(.0))]
-    Agent(#[from] recto_agent::Error),
+    /// A model call failed, or a request cannot be sent. The advice is about this conversation.
+    #[error("{}{}", advice::agent_error_text(.cause), sentence(.advice.as_deref()))]
+    Agent { cause: recto_agent::Error, advice: Option<String> },
     /// Another failure, with a text that fits the command better.
     #[error("{text}")]
-    Retold { cause: Box<Failure>, text: String },
+    Reworded { cause: Box<Failure>, text: String },
     /// A file without messages.
     #[error("the file contains no messages (read as {format})")]
     NothingToImport { format: &'static str },
@@ -86,6 +86,12 @@ pub(crate) enum Failure {
     Write { file: String, reason: String },
 }
 
+impl From<recto_agent::Error> for Failure {
+    fn from(cause: recto_agent::Error) -> Failure {
+        Failure::Agent { cause, advice: None }
+    }
+}
+
 impl From<recto::EngineError> for Failure {
     fn from(error: recto::EngineError) -> Failure {
         Failure::Recto(error.into())
@@ -132,7 +138,7 @@ impl From<recto::StoreError> for Failure {
 impl Failure {
     /// The same failure with another text.
     pub(crate) fn with_text(self, text: String) -> Failure {
-        Failure::Retold { cause: Box::new(self), text }
+        Failure::Reworded { cause: Box::new(self), text }
     }
 
     /// Whether the reader closed the pipe early, as `head` does.
@@ -161,17 +167,19 @@ impl Failure {
                 | recto_format::Error::Prices(_)
                 | recto_format::Error::InvalidField { .. },
             ) => 2,
-            Failure::Agent(
-                recto_agent::Error::Endpoint(_) | recto_agent::Error::UnknownStrategy { .. },
-            ) => 2,
-            Failure::Agent(error) if error.code() == "storage" => 3,
-            Failure::Agent(_) => 1,
+            Failure::Agent { cause, .. } => match cause {
+                recto_agent::Error::Endpoint(_) | recto_agent::Error::UnknownStrategy { .. } => 2,
+                cause if cause.code() == "storage" => 3,
+                _ => 1,
+            },
             Failure::Format(error) if error.code() == "storage" => 3,
             Failure::Format(_)
             | Failure::NothingToImport { .. }
             | Failure::Message { .. }
             | Failure::Foreign { .. } => 1,
-            Failure::NotImported { cause, .. } | Failure::Retold { cause, .. } => cause.exit_code(),
+            Failure::NotImported { cause, .. } | Failure::Reworded { cause, .. } => {
+                cause.exit_code()
+            }
             Failure::NoStore { .. }
             | Failure::Unsound(_)
             | Failure::Output(_)
@@ -187,9 +195,9 @@ impl Failure {
             Failure::Format(error) => error.code(),
             Failure::Message { cause, .. } => cause.code().as_str(),
             Failure::Foreign { .. } => "invalid_message",
-            Failure::Agent(error) => error.code(),
+            Failure::Agent { cause, .. } => cause.code(),
             Failure::NothingToImport { .. } => "empty_content",
-            Failure::NotImported { cause, .. } | Failure::Retold { cause, .. } => cause.code(),
+            Failure::NotImported { cause, .. } | Failure::Reworded { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",
             Failure::Ambiguous { .. } | Failure::Misnamed { .. } | Failure::NothingUsed => {
                 "conversation_not_found"
@@ -226,7 +234,7 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Failure::Recto(error) => error.to_json(),
-            Failure::Retold { cause, text } => {
+            Failure::Reworded { cause, text } => {
                 let mut written = cause.to_json();
                 written["error"]["message"] = text.as_str().into();
                 written
@@ -268,6 +276,11 @@ impl Failure {
 /// An error text of the system without its error number.
 fn without_os_code(reason: &str) -> &str {
     reason.split(" (os error ").next().unwrap_or(reason)
+}
+
+/// A further sentence of a text.
+fn sentence(text: Option<&str>) -> String {
+    text.map_or(String::new(), |text| format!(". {text}"))
 }
 
 /// Why an import failed. The usual text for an interruption does not apply, because an interrupted

@@ -68,6 +68,11 @@ struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads a request of a known type. An error names the field.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, EngineError> {
+    read_as(text, "the request")
+}
+
+/// Reads a value from JSON text. An error names the field, or `whole` if no single field is wrong.
+pub fn read_as<'a, T: Deserialize<'a>>(text: &'a str, whole: &str) -> Result<T, EngineError> {
     let error = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -81,7 +86,7 @@ pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, EngineError> {
         Err(error) => path_of(error.path()),
         Ok(_) => String::new(),
     };
-    Err(explain(&path, &without_position(&error)))
+    Err(explain(&path, whole, &without_position(&error)))
 }
 
 /// A path in the form of the contract: `settings.tokenLimit`, `erase[1]`.
@@ -113,7 +118,7 @@ fn without_position(error: &serde_json::Error) -> String {
 }
 
 /// Rewrites an error of serde at a path: which field is wrong, and what it may be.
-fn explain(path: &str, error: &str) -> EngineError {
+fn explain(path: &str, whole: &str, error: &str) -> EngineError {
     let mut quoted = error.split('`').skip(1).step_by(2);
     let parent = || path.rsplit_once('.').map_or("", |(parent, _)| parent);
     for (start, end) in [
@@ -136,7 +141,7 @@ fn explain(path: &str, error: &str) -> EngineError {
         }
         return wrong(&field, reason);
     }
-    let subject = if path.is_empty() { "the request" } else { path };
+    let subject = if path.is_empty() { whole } else { path };
     let reason = if let Some(name) = error.strip_prefix("unknown variant `") {
         let given = name.split('`').next().unwrap_or_default();
         let known: Vec<&str> = quoted.skip(1).collect();
@@ -250,7 +255,8 @@ mod tests {
             ),
             ("there is no provider \"x\"; use y", "a.b: there is no provider \"x\"; use y"),
         ] {
-            let EngineError::InvalidOperation { reason: explained, field } = explain("a.b", error)
+            let EngineError::InvalidOperation { reason: explained, field } =
+                explain("a.b", "the request", error)
             else {
                 panic!("{error}")
             };

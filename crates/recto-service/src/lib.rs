@@ -119,5 +119,5 @@ pub use self::settings::{
 };
 pub use self::transcript::{ForkOrigin, ImportedConversation, ShownRemark, imported};
 pub use self::values::{At, Include, Scope, True, TrueOr};
-pub use recto_lists::read::Fields;
+pub use recto_lists::read::{Fields, read_as};
 pub use recto_lists::{Provider, TranscriptFormat};

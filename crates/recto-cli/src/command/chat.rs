@@ -5,21 +5,22 @@ mod mcp;
 mod pairs;
 mod signals;
 mod tool;
+mod unanswered;
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 
 use clap::Args;
-use recto::{Message, Role};
+use recto::{LogIndex, Message, Role};
 use recto_agent::{Agent, Budget, Delta, Event, HttpModel, McpServer, McpTool, Stop};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
 use self::endpoint::{Configuration, ModelArguments};
 use self::signals::Signals;
+use self::unanswered::Unanswered;
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::counted;
 use crate::page::{FAINT, Line, NOTE};
 use crate::session::{NamedConversation, Session};
 
@@ -91,6 +92,8 @@ enum Streamed {
     Answer(String),
     /// An event, for standard error.
     Note(String),
+    /// The message was hidden, because it cannot be sent.
+    Hidden(LogIndex),
 }
 
 impl Chat {
@@ -120,16 +123,20 @@ impl Chat {
             agent = agent.history_tools();
         }
         note_tools_without_program(&agent, &session, context)?;
-        if message.is_some() {
-            note_unanswered(&agent, &session, context)?;
-        }
         let mut result =
             ChatResult { conversation: named.name.clone(), version: 0, answers: Vec::new() };
-        let chat = ChatSession { agent, session: &session, signals };
+        let unsent_key = configuration.unsent_key;
+        let chat = ChatSession { agent, session: &session, signals, unsent_key };
+        if message.is_some()
+            && let Some(note) = chat.unanswered()?.note()
+        {
+            let line = Line::wrapping().styled(NOTE, "note: ").text(note);
+            context.output.note(&line, context.environment)?;
+        }
         let outcome = match (message, self.again) {
             (Some(message), _) => chat.say(Some(message), &mut result, context),
             (None, true) => {
-                chat.check_unanswered().and_then(|()| chat.say(None, &mut result, context))
+                chat.unanswered()?.check().and_then(|()| chat.say(None, &mut result, context))
             }
             (None, false) => {
                 // The chat takes standard input; no later code reads it.
@@ -199,27 +206,6 @@ fn note_tools_without_program(
     context.output.note(&Line::wrapping().styled(NOTE, "note: ").text(text), context.environment)
 }
 
-/// Prints a note with the number of earlier user messages without an answer. Messages of failed calls stay
-/// in the view and are sent with the new one.
-fn note_unanswered(
-    agent: &Agent,
-    session: &Session,
-    context: &mut Context<'_>,
-) -> Result<(), Failure> {
-    let entries = session.recto.wait(agent.conversation().messages())?;
-    let unanswered = entries.iter().rev().take_while(|entry| entry.message.role() == Role::User);
-    let count = unanswered.count() as u64;
-    if count == 0 {
-        return Ok(());
-    }
-    let text = format!(
-        "the request also contains {} without an answer before this one; `recto chat --again` asks for an \
-         answer without a new message, `recto truncate --remove-last {count}` hides them",
-        counted(count, "message")
-    );
-    context.output.note(&Line::wrapping().styled(NOTE, "note: ").text(text), context.environment)
-}
-
 type Started = Result<(Vec<McpTool>, Vec<String>), recto_agent::Error>;
 
 /// Starts MCP servers concurrently and lists their tools.
@@ -238,6 +224,8 @@ struct ChatSession<'a> {
     agent: Agent,
     session: &'a Session,
     signals: Signals,
+    /// The default variable with a key, if it is set but not sent.
+    unsent_key: Option<String>,
 }
 
 impl ChatSession<'_> {
@@ -271,10 +259,9 @@ impl ChatSession<'_> {
             };
             // On a terminal an error does not end the chat.
             match sent {
-                Err(Failure::Agent(error)) if is_typed && error.code() != "storage" => {
-                    unanswered = matches!(error, recto_agent::Error::Call(_))
-                        && self.check_unanswered().is_ok();
-                    context.output.failure(&Failure::Agent(error), context.environment)?;
+                Err(failure @ Failure::Agent { .. }) if is_typed && failure.code() != "storage" => {
+                    unanswered = self.unanswered()?.check().is_ok() && failure.code() == "upstream";
+                    context.output.failure(&failure, context.environment)?;
                     if unanswered {
                         let line = Line::new().styled(FAINT, "press Enter to ask again");
                         context.output.note(&line, context.environment)?;
@@ -288,23 +275,38 @@ impl ChatSession<'_> {
         }
     }
 
-    /// Fails if the last message needs no answer.
-    fn check_unanswered(&self) -> Result<(), Failure> {
-        let entries = self.session.recto.wait(self.agent.conversation().messages())?;
-        let last = entries.iter().rev().find(|entry| entry.message.role() != Role::System);
-        match last.map(|last| &last.message) {
-            None => Err(Failure::Usage(
-                "the conversation has no message to answer; give a message".into(),
-            )),
-            Some(last) if last.role() == Role::Assistant && last.tool_calls().next().is_none() => {
-                Err(Failure::Usage(
-                    "the model has already answered; give a message, or hide the answer first: \
-                     `recto truncate --remove-last 1`"
-                        .into(),
-                ))
-            }
-            Some(_) => Ok(()),
+    /// The messages without an answer.
+    fn unanswered(&self) -> Result<Unanswered, Failure> {
+        Ok(self.session.recto.wait(Unanswered::of(self.agent.conversation()))?)
+    }
+
+    /// The failure of a run, with the commands that deal with its message.
+    fn failure(&self, error: recto_agent::Error, hidden: Option<LogIndex>) -> Failure {
+        use recto_agent::Error as AgentError;
+        let mut advice = Vec::new();
+        if let AgentError::Call(error) = &error
+            && matches!(error.failure, recto_agent::Failure::Unauthorized { .. })
+            && let Some(variable) = &self.unsent_key
+        {
+            advice.push(format!(
+                "{variable} is sent only to the provider's own host; `--key-variable {variable}` sends it \
+                 to this one"
+            ));
         }
+        match (hidden, &error) {
+            (Some(entry), _) => advice.push(format!(
+                "Your message is kept as hidden entry #{entry}; `recto erase {entry}` removes it"
+            )),
+            (
+                None,
+                AgentError::Call(_)
+                | AgentError::OverLimit { .. }
+                | AgentError::FloorTooHigh { .. },
+            ) => advice.extend(self.unanswered().ok().and_then(|it| it.advice())),
+            _ => {}
+        }
+        let advice = (!advice.is_empty()).then(|| advice.join(". "));
+        Failure::Agent { cause: error, advice }
     }
 
     /// Sends a message, or repeats the last call, and prints the answer as it arrives.
@@ -323,10 +325,13 @@ impl ChatSession<'_> {
         });
         let cancel = self.signals.begin();
         let mut printed = Ok(());
-        let mut has_text = false;
+        let (mut has_text, mut hidden) = (false, None);
         let mut print =
             |streamed: Streamed, printed: &mut Result<(), Failure>, context: &mut Context<'_>| {
                 has_text |= matches!(streamed, Streamed::Answer(_));
+                if let Streamed::Hidden(entry) = streamed {
+                    hidden = Some(entry);
+                }
                 if printed.is_ok() {
                     *printed = streamed.print(context);
                     // If the output is closed, the call is cancelled; the received part is stored.
@@ -361,7 +366,7 @@ impl ChatSession<'_> {
         if run.is_err() && has_text && !context.output.is_json() {
             context.output.chunk("\n", context.environment)?;
         }
-        let run = run?;
+        let run = run.map_err(|error| self.failure(error, hidden))?;
         if !context.output.is_json() {
             context.output.chunk(&format!("{}\n", run.refusal), context.environment)?;
         }
@@ -398,9 +403,15 @@ impl Streamed {
                 Streamed::Note(format!("retrying in {:.1} s: {reason}", delay.as_secs_f64()))
             }
             Event::ToolStarted { name, input, .. } => Streamed::Note(format!("{name} {input}")),
-            Event::CompressionCompleted { strategy, before, after, .. } => {
-                Streamed::Note(format!("{strategy}: {before} → {after} tokens"))
+            Event::ToolEnded { name, output, is_error: true, .. } => {
+                let reason: String =
+                    output.lines().next().unwrap_or_default().chars().take(200).collect();
+                Streamed::Note(format!("{name} failed: {reason}"))
             }
+            Event::MessageHidden { entry } => Streamed::Hidden(*entry),
+            Event::CompressionCompleted { strategy, before, after, .. } => Streamed::Note(format!(
+                "{strategy}: {before} → {after} tokens of messages and tools"
+            )),
             Event::CompressionFailed { strategy, reason } => {
                 Streamed::Note(format!("{strategy} did not shorten the view: {reason}"))
             }
@@ -417,6 +428,7 @@ impl Streamed {
             Streamed::Note(text) => {
                 context.output.note(&Line::wrapping().styled(FAINT, text), context.environment)
             }
+            Streamed::Hidden(_) => Ok(()),
         }
     }
 }

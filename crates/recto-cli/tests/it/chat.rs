@@ -115,7 +115,7 @@ fn a_failed_chat_prints_the_reason_and_can_be_continued() {
     let listed = stage.plain(&["log", "--calls"]);
     assert!(listed.contains("call 1 of v1") && listed.contains("no such key"), "{listed}");
     for (arguments, word) in [
-        (&["chat", "Hi"][..], "use --for with one of"),
+        (&["chat", "Hi"][..], "in the file of --config"),
         (&["chat", "--for", "anthropic", "Hi"], "use --model"),
         (&["chat", "--for", "gemini", "--model", "m", "Hi"], "there is no client for gemini"),
         (&["chat", "--config", "nowhere.json", "Hi"], "cannot read nowhere.json"),
@@ -151,6 +151,9 @@ fn fields_are_copied_unchanged_into_the_request() {
         "{body}"
     );
     assert!(body.contains(r#""maximum":0.10"#), "{body}");
+    let misspelt = stage.file("misspelt.json", r#"{"base_url": "http://127.0.0.1:9/v1"}"#);
+    let refused = stage.run(&["chat", "--config", &misspelt, "Hi"]);
+    assert!(refused.code == 2 && refused.errors.contains("did you mean baseUrl?"), "{refused:?}");
     let twice = stage.file(
         "twice.json",
         r#"{"provider": "openai-chat", "model": "m", "baseUrl": "http://127.0.0.1:9/v1",
@@ -212,7 +215,11 @@ fn mcp_servers_are_named_in_the_configuration() {
         (json!({"x": {"command": "no-such-program"}}), "the MCP server \"x\" cannot be used"),
         (json!({"x": {}}), "either a command or a url"),
         (json!({"x": {"command": "sh", "variables": ["NOT_SET"]}}), "NOT_SET is not set"),
-        (json!({"x": {"command": "sh", "arguments": []}}), "unknown field `arguments`"),
+        (json!({"x": {"command": "sh", "args": "-c"}}), ": mcpServers.x.args must be a list"),
+        (
+            json!({"x": {"command": "sh", "arguments": []}}),
+            "mcpServers.x.arguments: arguments is not",
+        ),
     ] {
         let configuration = json!({"provider": "openai-chat", "model": "m",
             "baseUrl": "http://127.0.0.1:9/v1", "mcpServers": servers});

@@ -11,29 +11,29 @@ use crate::chat::{call_reply, slow_reply, stream, text_reply};
 use crate::stage::Stage;
 use crate::terminal::Session;
 
-fn chat<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn chat<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["chat", "--for", "openai-chat", "--base-url", url, "--model", "m"];
     words.iter().chain(more).copied().collect()
 }
 
-fn staged() -> Stage {
+pub(crate) fn staged() -> Stage {
     let stage = Stage::new();
     stage.plain(&["new", "talk"]);
     stage
 }
 
-fn url(server: &ModelServer) -> String {
+pub(crate) fn url(server: &ModelServer) -> String {
     format!("{}/v1", server.url())
 }
 
 /// A configuration with these tools.
-fn with_tools(stage: &Stage, server: &ModelServer, tools: &Value) -> String {
+pub(crate) fn with_tools(stage: &Stage, server: &ModelServer, tools: &Value) -> String {
     let configuration =
         json!({"provider": "openai-chat", "model": "m", "baseUrl": url(server), "tools": tools});
     stage.file("agent.json", &configuration.to_string())
 }
 
-fn recto(stage: &Stage, arguments: &[&str]) -> Command {
+pub(crate) fn recto(stage: &Stage, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
     command.args(arguments).env("RECTO_STORE", &stage.store).env("HOME", stage.folder.path());
     command.env("XDG_DATA_HOME", stage.folder.path());
@@ -63,7 +63,9 @@ fn a_tool_sees_its_configured_variables_but_not_the_key() {
     let tool = json!({"name": "env", "description": "Says what it sees.", "command": ["env"],
         "env": {"GIVEN": "yes"}, "variables": ["LISTED"]});
     let file = with_tools(&stage, &server, &json!([tool]));
-    let mut command = recto(&stage, &["chat", "--config", &file, "What do you see?"]);
+    let key = ["--key-variable", "OPENAI_API_KEY"];
+    let chat = [&["chat", "--config", &file][..], &key, &["What do you see?"]].concat();
+    let mut command = recto(&stage, &chat);
     command.env("OPENAI_API_KEY", "sk-very-secret").env("LISTED", "too").env("OTHER", "hidden");
     let ran = command.output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
@@ -87,7 +89,11 @@ fn an_error_in_the_configuration_of_a_tool_names_the_tool() {
     for (tools, words) in [
         (
             with("environment", json!({})),
-            "tool \"t\" in the configuration: unknown field `environment`",
+            "tool \"t\" in the configuration: environment is not known here",
+        ),
+        (
+            with("command", json!("df -h")),
+            "tool \"t\" in the configuration: command must be a list, not \"df -h\"",
         ),
         (with("variables", json!(["NOT_SET"])), "NOT_SET is not set"),
         (with("timeout", json!(-1)), "timeout"),
@@ -200,44 +206,7 @@ fn answers_before_an_error_are_in_the_output() {
     assert_eq!((again.code, again.out.as_str()), (0, "Three.\n"), "{again:?}");
     assert!(stage.plain(&["show"]).contains("4 messages"));
     let answered = stage.run(&chat(&url, &["--again"]));
-    assert!(answered.code == 2 && answered.errors.contains("--remove-last 1"), "{answered:?}");
-}
-
-#[test]
-fn a_message_without_an_answer_can_be_hidden() {
-    let server = ModelServer::replying([Reply::json(400, r#"{"error":{"message":"no"}}"#)]);
-    let stage = staged();
-    let url = url(&server);
-    let ran = stage.run(&chat(&url, &["Hi!"]));
-    assert!(ran.code == 1 && ran.errors.contains("recto truncate --remove-last 1"), "{ran:?}");
-    stage.plain(&["truncate", "--remove-last", "1"]);
-    assert!(stage.plain(&["show"]).starts_with("0 messages"), "{}", stage.plain(&["show"]));
-}
-
-#[test]
-fn a_message_that_does_not_fit_is_not_stored_and_the_error_names_commands() {
-    let server = ModelServer::replying([text_reply("Fine.")]);
-    let stage = staged();
-    stage.plain(&["settings", "--token-limit", "200"]);
-    let url = url(&server);
-    let long = "far too long ".repeat(500);
-    for _ in 0..2 {
-        let ran = stage.run(&chat(&url, &[&long]));
-        assert!(ran.code == 1 && ran.errors.contains("recto settings --token-limit"), "{ran:?}");
-    }
-    assert!(stage.plain(&["show"]).starts_with("0 messages"));
-    let ran = stage.run(&chat(&url, &["Short."]));
-    assert_eq!((ran.code, ran.out.as_str()), (0, "Fine.\n"), "{ran:?}");
-    stage.plain(&["append", "--text", &long]);
-    stage.plain(&["append", "--role", "assistant", "--text", "ok"]);
-    let ran = stage.run(&chat(&url, &["More."]));
-    assert!(ran.errors.contains("recto settings --compress-over"), "{ran:?}");
-    for empty in ["", "   "] {
-        let ran = stage.run(&chat(&url, &[empty]));
-        assert!(ran.code == 1 && ran.errors.contains("content"), "{ran:?}");
-    }
-    let ran = stage.run(&chat("ftp://127.0.0.1/v1", &["Hi"]));
-    assert!(ran.code == 2 && ran.errors.contains("http"), "{ran:?}");
+    assert!(answered.code == 2 && answered.errors.contains("`recto delete 4`"), "{answered:?}");
 }
 
 #[test]
@@ -342,7 +311,8 @@ fn peek_at_the_key(started: impl Fn(Command, &Stage) -> Command) {
         .replace("says '\"$WHO\"'.", "saw '\"$SEEN\"'.");
     let script = stage.file("peeker.sh", &script);
     let configuration = json!({"provider": "openai-chat", "model": "m", "baseUrl": url(&server),
-        "tools": [tool], "mcpServers": {"hall": {"command": "sh", "args": [script]}}});
+        "keyVariable": "OPENAI_API_KEY", "tools": [tool],
+        "mcpServers": {"hall": {"command": "sh", "args": [script]}}});
     let file = stage.file("agent.json", &configuration.to_string());
     let mut command =
         started(recto(&stage, &["chat", "--config", &file, "What do you see?"]), &stage);
@@ -384,7 +354,8 @@ fn descendants_in_other_process_groups_are_killed_when_the_chat_ends() {
 #[test]
 fn a_key_is_sent_over_plain_http_to_another_machine_only_if_that_is_allowed() {
     let stage = staged();
-    let mut command = recto(&stage, &chat("http://192.0.2.1:9/v1", &["Hi"]));
+    let named = ["--key-variable", "OPENAI_API_KEY", "Hi"];
+    let mut command = recto(&stage, &chat("http://192.0.2.1:9/v1", &named));
     let ran = command.env("OPENAI_API_KEY", "sk-very-secret").output().unwrap();
     let errors = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(2), "{errors}");
@@ -431,18 +402,4 @@ fn a_chat_without_configured_tools_keeps_the_tools_of_the_conversation() {
     let log = stage.json(&["log"]);
     let operations = log["versions"].as_array().unwrap().iter();
     assert!(!operations.clone().any(|version| version["operation"] == "SET_TOOLS"), "{log}");
-}
-
-#[test]
-fn messages_of_failed_calls_are_counted_when_the_next_one_is_sent() {
-    let refuses = || Reply::json(400, r#"{"error":{"message":"not today"}}"#);
-    let server = ModelServer::replying([refuses(), refuses(), text_reply("Here I am.")]);
-    let stage = staged();
-    let url = url(&server);
-    let first = stage.run(&chat(&url, &["Hi"]));
-    assert!(first.errors.contains("The message is stored"), "{first:?}");
-    assert!(!first.errors.contains("without an answer"), "{first:?}");
-    stage.run(&chat(&url, &["Hi"]));
-    let third = stage.run(&chat(&url, &["Hi"]));
-    assert!(third.errors.contains("2 messages without an answer before this one"), "{third:?}");
 }

@@ -3,6 +3,8 @@
 #[cfg(feature = "chat")]
 mod chat;
 #[cfg(all(unix, feature = "chat"))]
+mod chat_advice;
+#[cfg(all(unix, feature = "chat"))]
 mod chat_trouble;
 mod command_line;
 mod commands;

@@ -1,6 +1,7 @@
 //! The model and the tools of a chat, from options and a configuration file.
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use recto_agent::{CommandTool, Endpoint, HttpModel, McpServer, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +10,6 @@ use super::pairs::Pairs;
 use super::{mcp, tool};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::provider::target_parser;
 
 /// Options that select the model. They take precedence over the file.
 #[derive(Args, Debug)]
@@ -18,11 +18,11 @@ pub(super) struct ModelArguments {
     #[arg(long, value_name = "FILE")]
     config: Option<String>,
 
-    /// Provider. Default: the one of the configuration
-    #[arg(id = "provider", long = "for", value_name = "PROVIDER", value_parser = target_parser())]
+    /// Provider. Default: `provider` in the file of --config
+    #[arg(id = "provider", long = "for", value_name = "PROVIDER", value_parser = client_parser())]
     target: Option<Target>,
 
-    /// Model. Default: the one of the configuration
+    /// Model. Default: `model` in the file of --config
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
@@ -34,7 +34,8 @@ pub(super) struct ModelArguments {
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
 
-    /// Variable with the API key. Default: OPENAI_API_KEY or ANTHROPIC_API_KEY
+    /// Variable with the API key. Default: OPENAI_API_KEY or ANTHROPIC_API_KEY, which are sent only to the
+    /// provider's own host
     #[arg(long, value_name = "NAME")]
     key_variable: Option<String>,
 
@@ -66,6 +67,8 @@ struct ConfigFile {
 pub(super) struct Configuration {
     pub(super) target: Target,
     pub(super) endpoint: Endpoint,
+    /// The default variable with a key, if it is set but not sent: the server is not the provider's own.
+    pub(super) unsent_key: Option<String>,
     pub(super) tools: Vec<CommandTool>,
     pub(super) servers: Vec<McpServer>,
     pub(super) look_back: bool,
@@ -80,36 +83,52 @@ impl Configuration {
         let file = match &arguments.config {
             Some(name) => {
                 let text = context.read(name)?;
-                serde_json::from_str(&text).map_err(|error| {
-                    Failure::Usage(format!("the configuration {name} cannot be read: {error}"))
+                recto_service::read_as(&text, "the file").map_err(|error| {
+                    let reason = error.to_string();
+                    let is_named = |field: &str| reason.starts_with(field) || !field.contains('.');
+                    let at = match error.field().filter(|field| !is_named(field)) {
+                        Some(field) => format!("{field}: "),
+                        None => String::new(),
+                    };
+                    Failure::Usage(format!("the configuration {name}: {at}{reason}"))
                 })?
             }
             None => ConfigFile::default(),
         };
         let target = target(arguments, &file)?;
-        let (default_url, default_variable) = match target {
-            Target::Anthropic => ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-            _ => ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+        let (host, default_variable) = match target {
+            Target::Anthropic => ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+            _ => ("https://api.openai.com", "OPENAI_API_KEY"),
         };
         let model = arguments.model.clone().or(file.model);
-        let model = model.ok_or_else(|| Failure::Usage("no model is given; use --model".into()))?;
+        let model = model.ok_or_else(|| {
+            Failure::Usage(
+                "no model is given; use --model, or \"model\" in the file of --config".into(),
+            )
+        })?;
         let base_url = arguments.base_url.clone().or(file.base_url);
-        let needs_key = base_url.is_none() && target != Target::Gemini;
-        let mut endpoint = Endpoint::new(base_url.unwrap_or(default_url.into()), model);
+        let base_url = base_url.unwrap_or_else(|| format!("{host}/v1"));
+        // The default variable holds a key of the provider, which no other server may receive.
+        let is_own_host = is_at(&base_url, host);
+        // `HttpModel::new` refuses the other providers.
+        let needs_key = is_own_host && HttpModel::TARGETS.contains(&target);
+        let mut endpoint = Endpoint::new(base_url, model);
         let variable = arguments.key_variable.clone().or(file.key_variable);
-        match (context.environment.text(variable.as_deref().unwrap_or(default_variable)), variable)
-        {
-            (Some(key), _) => endpoint = endpoint.key(key),
+        let key = context.environment.text(variable.as_deref().unwrap_or(default_variable));
+        let mut unsent_key = None;
+        match (key, variable) {
+            (Some(key), Some(_)) => endpoint = endpoint.key(key),
             (None, Some(variable)) => {
                 return Err(Failure::Usage(format!("the variable {variable} is not set")));
             }
+            (Some(key), None) if is_own_host => endpoint = endpoint.key(key),
             (None, None) if needs_key => {
                 return Err(Failure::Usage(format!(
                     "the variable {default_variable} is not set; set it to your API key, or name another \
                      variable with --key-variable; use --base-url for a server that needs no key"
                 )));
             }
-            // A local server may need no key.
+            (Some(_), None) => unsent_key = Some(default_variable.to_owned()),
             (None, None) => {}
         }
         endpoint.api_version = arguments.api_version.clone().or(file.api_version);
@@ -134,8 +153,22 @@ impl Configuration {
         let servers = servers.filter_map(|(name, config)| config.server(name, context).transpose());
         let servers = servers.collect::<Result<_, _>>()?;
         let ConfigFile { look_back, horizon, .. } = file;
-        Ok(Configuration { target, endpoint, tools, servers, look_back, horizon })
+        Ok(Configuration { target, endpoint, unsent_key, tools, servers, look_back, horizon })
     }
+}
+
+/// Parses the name of a provider. The help lists those that have a client; [`HttpModel::new`] says what to
+/// use instead of another one.
+fn client_parser() -> impl TypedValueParser<Value = Target> {
+    let is_hidden = |target| !HttpModel::TARGETS.contains(&target);
+    let names = Target::ALL.map(|it| PossibleValue::new(it.name()).hide(is_hidden(it)));
+    PossibleValuesParser::new(names)
+        .map(|name| Target::named(&name).expect("the parser accepts only names of targets"))
+}
+
+/// Whether a URL is at a host, which is given with its scheme.
+fn is_at(url: &str, host: &str) -> bool {
+    url.strip_prefix(host).is_some_and(|path| path.is_empty() || path.starts_with('/'))
 }
 
 fn target(arguments: &ModelArguments, file: &ConfigFile) -> Result<Target, Failure> {
@@ -144,8 +177,30 @@ fn target(arguments: &ModelArguments, file: &ConfigFile) -> Result<Target, Failu
     }
     let names = HttpModel::TARGETS.map(Target::name).join(", ");
     let Some(name) = &file.provider else {
-        return Err(Failure::Usage(format!("no provider is given; use --for with one of {names}")));
+        return Err(Failure::Usage(format!(
+            "no provider is given; use --for with one of {names}, or \"provider\" in the file of --config"
+        )));
     };
     Target::named(name)
         .ok_or_else(|| Failure::Usage(format!("there is no provider {name:?}; use {names}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_recognised_by_its_whole_name_and_its_scheme() {
+        let host = "https://api.openai.com";
+        assert!(is_at(host, host) && is_at("https://api.openai.com/v1", host));
+        for other in [
+            "http://api.openai.com/v1",
+            "https://api.openai.com.example.org/v1",
+            "https://api.openai.com@example.org/v1",
+            "https://api.openai.com:8443/v1",
+            "https://example.org/https://api.openai.com/v1",
+        ] {
+            assert!(!is_at(other, host), "{other}");
+        }
+    }
 }

@@ -72,8 +72,8 @@ fn command_tool(
     {
         return Err(wrong(format!("the field {name} is given twice")));
     }
-    let config: ToolConfig = serde_json::from_str(&Pairs(program_fields).to_json())
-        .map_err(|error| wrong(without_position(&error.to_string())))?;
+    let config: ToolConfig = recto_service::read_as(&Pairs(program_fields).to_json(), "the tool")
+        .map_err(|error| wrong(error.to_string()))?;
     let [program, arguments @ ..] = &config.command[..] else {
         return Err(wrong("command is empty; give the program and its arguments".into()));
     };
@@ -94,9 +94,4 @@ fn command_tool(
         tool.timeout = timeout.map_err(|error| wrong(format!("timeout: {error}")))?;
     }
     Ok(tool)
-}
-
-/// Removes the line and column of an error: they refer to a generated text.
-fn without_position(error: &str) -> String {
-    error.split(" at line ").next().unwrap_or(error).to_owned()
 }
