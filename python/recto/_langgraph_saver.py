@@ -22,7 +22,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ._langchain import are_messages, from_recto, to_recto
 from ._langgraph_deletion import adelete_checkpoints, delete_checkpoints
-from .errors import ConversationNotFound, InvalidRequest, VersionConflict
+from .errors import ConversationNotFound, InvalidRequest, NotFound, VersionConflict
 from .store import Conversation, Store, opened
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         """
         messages = [*messages]  # the application may change its list meanwhile
         known = self._shared.version(name, channel_version)
-        if known is not None and (self._shared.view(name) or _NO_VIEW).version != known:
+        if known is not None and self._shows(name, known, messages):
             return known
         for _ in range(_MAX_ATTEMPTS):
             view = self._shared.view(name) or self._load(name)
@@ -381,6 +381,20 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             self._shared.keep_view(name, view)
             return view.version
         raise VersionConflict("version_conflict", f"other writers keep changing {name!r}")
+
+    def _shows(self, name: str, version: int, messages: list[BaseMessage]) -> bool:
+        """Whether a version shows exactly these messages.
+
+        Branches of a thread may use one channel version for different lists: some checkpointers
+        number channel versions from the parent on.
+        """
+        view = self._shared.view(name)
+        if view is None or view.version != version:
+            try:
+                view = self._read(name, version)
+            except NotFound:  # removed by another process
+                return False
+        return not _Change.between(view, messages).operations
 
     def _load(self, name: str) -> _View:
         """The newest view of a conversation, which is created if it does not exist."""
@@ -492,9 +506,6 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
                 name = self._referenced(reference[0], thread_id, namespace)
                 self.store.conversation(name).prune(versions=[reference[1]])
                 self._shared.forget(name)
-
-
-_NO_VIEW = _View(-1, [], [], [])
 
 
 def _are_messages(value: object) -> TypeGuard[list[BaseMessage]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, List, cast  # `list` is a method of Store
 from . import types as t
 from ._json import decode, encode, not_text
 from ._recto import NativeStore
-from .errors import ConversationExists, StorageError
+from .errors import ConversationExists, InvalidRequest, StorageError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 __all__ = ["Conversation", "Store"]
+
+_MAX_BYTES = 2**32 - 1
+"""The largest value of ``max_message_bytes``."""
 
 
 class Store:
@@ -49,15 +52,22 @@ class Store:
         """Opens the store at an address: ``memory:``, ``sqlite:PATH`` or ``postgres://…``.
 
         ``search`` is whether a store that this call creates has an index for :meth:`search`.
-        Default: true, except in memory. ``max_message_bytes`` is the largest accepted message.
-        Default: 32 MiB.
+        Default: true, except in memory. ``max_message_bytes`` is the size of the largest accepted
+        message, in bytes of its JSON: 1 to 2³² - 1. Default: 32 MiB.
         """
         options: dict[str, Any] = {
             "tenant": tenant,
             "search": search,
             "max_message_bytes": max_message_bytes,
         }
-        return cls(NativeStore.open(address, **options), address, options)
+        if isinstance(max_message_bytes, int) and not 1 <= max_message_bytes <= _MAX_BYTES:
+            allowed = f"allowed are whole numbers from 1 to {_MAX_BYTES}"
+            message = f"max_message_bytes is out of range; {allowed}"
+            raise InvalidRequest("invalid_operation", message, "max_message_bytes")
+        try:
+            return cls(NativeStore.open(address, **options), address, options)
+        except UnicodeEncodeError:
+            raise not_text({"address": address, **options}) from None
 
     @classmethod
     def shared(cls, address: str) -> Store:
