@@ -207,4 +207,9 @@ test("wrong types are refused with the name of the field", async () => {
   await assert.rejects(session.addItems([7]), /^TypeError: items\[0\] must be an object, not number/);
   assert.throws(() => session.fit({ maxTokens: "many" }), /^TypeError: maxTokens must be a number, not string/);
   assert.deepEqual(await session.getItems(), []);
+  await session.addItems([user("one"), user("two")]);
+  await assert.rejects(session.rewind({ steps: "one" }), /^TypeError: steps must be a number, not string/);
+  for (const steps of [NaN, -1, 0.5]) await assert.rejects(session.rewind({ steps }), { field: "steps" });
+  assert.equal(await session.rewind({ steps: 0 }), 0);
+  assert.equal((await session.getItems()).length, 2);
 });
