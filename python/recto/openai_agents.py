@@ -10,8 +10,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from agents.memory.session_settings import SessionSettings, resolve_session_limit
-from agents.run_config import CallModelData, ModelInputData
+from ._extras import missing
+
+try:
+    from agents.memory.session_settings import SessionSettings, resolve_session_limit
+    from agents.run_config import CallModelData, ModelInputData
+except ModuleNotFoundError as error:
+    raise missing(error, "openai-agents") from None
 
 from . import types as t
 from ._cancellation import completed

@@ -228,7 +228,7 @@ def test_a_store_is_not_pickled_and_hides_passwords():
     with pytest.raises(TypeError, match="address"):
         pickle.dumps(store)
     assert repr(store) == "Store('memory:')"
-    assert "secret" not in repr(Store(store._native, "postgres://u:secret@h/d", {}))
+    assert "secret" not in repr(Store(store._native, "postgres://u:secret@h/d"))
 
 
 def test_asyncio():
