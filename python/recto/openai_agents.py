@@ -24,6 +24,7 @@ from ._fit import Fitted
 from ._fit import fit as fit_list
 from ._fit import repair as repair_list
 from ._growing import GrowingLists, checked_target
+from ._json import encode
 from .errors import BudgetTooSmall, InvalidRequest, VersionConflict
 from .store import Conversation, Store, opened
 
@@ -296,6 +297,8 @@ def _arguments(text: object) -> object:
     if not isinstance(text, str):
         return text
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        value = json.loads(text)
+        encode(value).encode()
+    except (ValueError, RecursionError):
+        return text  # a model has written it: no JSON, NaN, or half of a character
+    return value
