@@ -2,7 +2,7 @@
 
 TARGET is the target directory of Cargo. The virtual environment is in ``TARGET/python/venv``; its
 packages are installed again when ``requirements-dev.txt`` changes. ``cargo xtask test`` runs this. With
-``--lowest``, only the tests run, with the lowest supported versions of the frameworks
+``--lowest``, only the tests that use a framework run, with the lowest supported versions
 (``requirements-lowest.txt``), in ``TARGET/python/venv-lowest``. With ``--python PROGRAM``, only the tests
 that need no framework run, with that interpreter, in
 ``TARGET/python/venv-bare``.
@@ -24,6 +24,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 # The tests that need no framework.
 BARE_TESTS = ("cancellation", "conformance", "fit", "processes", "store", "types")
+# The tests that use no framework, also if there is one.
+WITHOUT_FRAMEWORK = ("conformance", "processes", "store", "types")
 
 
 def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -44,19 +46,25 @@ def environment(target: Path, *, name: str = "", program: str | None = None) -> 
     """
     home = target / "python" / (f"venv-{name}" if name else "venv")
     python = interpreter(home)
-    requirements = HERE / (f"requirements-{name}.txt" if name else "requirements-dev.txt")
-    stamp = home / "requirements.sha256"
-    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
-    if not stamp.exists() or stamp.read_text() != wanted:
-        if not python.exists() and program:
-            run(program, "-m", "venv", home)
-        elif not python.exists():
-            venv.create(home, with_pip=True, symlinks=os.name != "nt")
-        command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"]
-        if run(*command, requirements).returncode:
-            sys.exit(f"the packages of {requirements.name} cannot be installed")
-        stamp.write_text(wanted)
+    if not python.exists() and program:
+        run(program, "-m", "venv", home)
+    elif not python.exists():
+        venv.create(home, with_pip=True, symlinks=os.name != "nt")
+    install_requirements(python, name or "dev", home)
     return python
+
+
+def install_requirements(python: Path, name: str, folder: Path, *options: str | Path) -> None:
+    """Installs the packages of a requirements file, unless ``folder`` has a stamp of this file."""
+    requirements = HERE / f"requirements-{name}.txt"
+    stamp = folder / "requirements.sha256"
+    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *options]
+    if run(*command, "-r", requirements).returncode:
+        sys.exit(f"the packages of {requirements.name} cannot be installed")
+    stamp.write_text(wanted)
 
 
 def install(python: Path, variables: dict[str, str]) -> bool:
@@ -175,8 +183,10 @@ def main() -> int:
         if done.returncode:
             failed += 1
             print(f"{' '.join(check)} failed:\n{done.stdout}{done.stderr}")
-    files = [f"tests/test_{name}.py" for name in BARE_TESTS] if program else []
-    pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
+    chosen = [f"tests/test_{name}.py" for name in BARE_TESTS] if program else []
+    if lowest:
+        chosen = [f"--ignore=tests/test_{name}.py" for name in WITHOUT_FRAMEWORK]
+    pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
     tests = run(*pytest, env=variables, capture_output=True)
     print(tests.stdout + tests.stderr)
     count = counted(tests.stdout)

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import urllib.request
 from pathlib import Path
 
@@ -33,23 +34,6 @@ import check
 PARTS = ("agents", "langgraph", "lowest", "packed", "free-threaded")
 MAX_WHEEL_BYTES = 8_000_000
 PACKAGES = ["openai_agents-0.24.0", "langgraph-1.2.20"]
-NEEDED = [
-    "executing",
-    "execnet",
-    "inline-snapshot",
-    "langgraph-checkpoint-postgres==3.2.0",
-    "orjson",
-    "psycopg",
-    "psycopg-binary",
-    "psycopg-pool",
-    "pycryptodome",
-    "pytest-asyncio",
-    "pytest-mock",
-    "pytest-repeat",
-    "pytest-xdist",
-    "redis",
-    "syrupy",
-]
 # The source package of Ubuntu: it is python.org's archive.
 CPYTHON = "http://archive.ubuntu.com/ubuntu/pool/main/p/python3.14/python3.14_3.14.4.orig.tar.xz"
 CPYTHON_SHA256 = "d923c51303e38e249136fc1bdf3568d56ecb03214efdef48516176d3d7faaef8"
@@ -140,6 +124,7 @@ def main() -> int:
         sys.exit(f"there is no part {unknown[0]}; use {', '.join(PARTS)}")
     passed = failed = 0
     for part in chosen:
+        begin = time.monotonic()
         if part == "lowest":
             counts = lowest(target)
         elif part == "packed":
@@ -148,6 +133,7 @@ def main() -> int:
             counts = free_threaded(target, is_named=part in sys.argv[2:])
         else:
             counts = suite(target, part)
+        print(f"{part} took {time.monotonic() - begin:.0f} s", flush=True)
         passed, failed = passed + counts[0], failed + counts[1]
     print(check.summary(passed, failed, 0))
     return 1 if failed else 0
@@ -163,9 +149,7 @@ def suite(target: Path, part: str) -> tuple[int, int]:
     folder.mkdir(parents=True, exist_ok=True)
     # Beside the environment, so that the package's own tests run without their plugins.
     packages = folder / "packages"
-    if not packages.exists():
-        install = [python, "-m", "pip", "install", "-q", "--no-deps", "--target", packages]
-        subprocess.run([*install, *NEEDED], check=True)
+    check.install_requirements(python, "frameworks", packages, "--no-deps", "--target", packages)
     for package in PACKAGES:
         file = folder / f"{package}.tar.gz"
         if not file.exists():

@@ -21,11 +21,11 @@ export function asList<T>(value: readonly T[], name: string): readonly T[] {
   return value;
 }
 
-/** A whole number from 1 to `max`, or an error with the name of the field. */
-export function asCount(value: unknown, name: string, max = Number.MAX_SAFE_INTEGER): number {
+/** A whole number from `min` to `max`, or an error with the name of the field. */
+export function asCount(value: unknown, name: string, { min = 1, max = Number.MAX_SAFE_INTEGER } = {}): number {
   if (typeof value !== "number") throw wrongType(name, "a number", value);
-  if (!Number.isInteger(value) || value < 1 || value > max) {
-    const message = `${name} is ${value}; allowed are whole numbers from 1 to ${max}`;
+  if (!Number.isInteger(value) || value < min || value > max) {
+    const message = `${name} is ${value}; allowed are whole numbers from ${min} to ${max}`;
     throw new InvalidRequest({ code: "invalid_operation", message, field: name });
   }
   return value;

@@ -1,3 +1,4 @@
+import { asObject } from "./checks.js";
 import type { Request, Store } from "./store.js";
 import type * as t from "./types.js";
 
@@ -56,8 +57,8 @@ export class Conversation {
   }
 
   /** Hides log entries (DELETE). With `summary`, a message takes their place (COMPRESS). */
-  hide(indices: readonly number[], options: ChangeOptions & { summary?: t.Message } = {}): Promise<t.Outcome> {
-    const { summary, ...rest } = options;
+  async hide(indices: readonly number[], options: ChangeOptions & { summary?: t.Message } = {}): Promise<t.Outcome> {
+    const { summary, ...rest } = asObject(options, "options");
     const operation: t.Operation =
       summary === undefined ? { operation: "DELETE", indices } : { operation: "COMPRESS", indices, summary };
     return this.#change(operation, rest);
@@ -84,14 +85,14 @@ export class Conversation {
   }
 
   /** Empties the view. System messages stay unless `keepSystemMessage` is false. */
-  clear(options: ChangeOptions & { keepSystemMessage?: boolean; scope?: t.Scope } = {}): Promise<t.Outcome> {
-    const { keepSystemMessage, scope, ...rest } = options;
+  async clear(options: ChangeOptions & { keepSystemMessage?: boolean; scope?: t.Scope } = {}): Promise<t.Outcome> {
+    const { keepSystemMessage, scope, ...rest } = asObject(options, "options");
     return this.#change(given({ operation: "CLEAR", keepSystemMessage, scope }), rest);
   }
 
   /** Keeps the newest messages that fit a token budget (FIT). */
-  fit(maxTokens: number, options: ChangeOptions & { keepSystem?: boolean; startOn?: t.Role } = {}): Promise<t.Outcome> {
-    const { keepSystem, startOn, ...rest } = options;
+  async fit(maxTokens: number, options: ChangeOptions & { keepSystem?: boolean; startOn?: t.Role } = {}): Promise<t.Outcome> {
+    const { keepSystem, startOn, ...rest } = asObject(options, "options");
     return this.#change(given({ operation: "FIT", maxTokens, keepSystem, startOn }), rest);
   }
 
@@ -116,8 +117,8 @@ export class Conversation {
   }
 
   /** Returns to the state of a version, or to a batch of the live path. */
-  rollback(target: { version: number } | { batch: number }, options: ChangeOptions = {}): Promise<t.Outcome> {
-    const { version, batch } = target as { version?: number; batch?: number };
+  async rollback(target: { version: number } | { batch: number }, options: ChangeOptions = {}): Promise<t.Outcome> {
+    const { version, batch } = asObject<{ version?: number; batch?: number }>(target, "target");
     return this.#change(given({ operation: "ROLLBACK", targetVersion: version, targetBatchIndex: batch }), options);
   }
 
@@ -134,7 +135,8 @@ export class Conversation {
   }
 
   /** The entries of the view, or the log entries with these indices. */
-  async entries(indices?: readonly number[], { at }: At = {}): Promise<t.Entry[]> {
+  async entries(indices?: readonly number[], options: At = {}): Promise<t.Entry[]> {
+    const { at } = asObject(options, "options");
     return (await this.request({ show: indices ?? true, at })).messages;
   }
 
@@ -179,22 +181,26 @@ export class Conversation {
   }
 
   /** All marks with their entries. */
-  async marks({ at }: At = {}): Promise<t.MarkedEntries[]> {
+  async marks(options: At = {}): Promise<t.MarkedEntries[]> {
+    const { at } = asObject(options, "options");
     return (await this.request({ marks: true, at })).marks;
   }
 
   /** The mark map of the contract. */
-  markMap({ scope = "visible", at }: At & { scope?: t.Scope } = {}): Promise<t.MarkMap> {
+  async markMap(options: At & { scope?: t.Scope } = {}): Promise<t.MarkMap> {
+    const { scope = "visible", at } = asObject(options, "options");
     return this.request({ markMap: { scope }, at });
   }
 
   /** The tools, as they were given. */
-  async tools({ at }: At = {}): Promise<t.Tool[]> {
+  async tools(options: At = {}): Promise<t.Tool[]> {
+    const { at } = asObject(options, "options");
     return (await this.request({ tools: true, at })).tools;
   }
 
   /** Tokens by role and by tool, and the largest messages. */
-  tokens({ largest, at }: At & { largest?: number } = {}): Promise<t.TokenShares> {
+  async tokens(options: At & { largest?: number } = {}): Promise<t.TokenShares> {
+    const { largest, at } = asObject(options, "options");
     return this.request({ tokens: { largest }, at });
   }
 
@@ -204,7 +210,8 @@ export class Conversation {
   }
 
   /** The visible messages and the batch snapshots. */
-  state({ at }: At = {}): Promise<t.State> {
+  async state(options: At = {}): Promise<t.State> {
+    const { at } = asObject(options, "options");
     return this.request({ state: true, at });
   }
 
@@ -224,14 +231,16 @@ export class Conversation {
   }
 
   /** The view, or the whole log, as a transcript. */
-  export(format?: string, { scope, lines, at }: At & { scope?: t.Scope; lines?: boolean } = {}): Promise<t.Exported> {
+  async export(format?: string, options: At & { scope?: t.Scope; lines?: boolean } = {}): Promise<t.Exported> {
+    const { scope, lines, at } = asObject(options, "options");
     return this.request({ export: { format, scope, lines }, at });
   }
 
   // The conversation as a whole
 
   /** Creates a conversation that starts at a version of this one. It copies no messages. */
-  async fork(name: string, { at }: At = {}): Promise<Conversation> {
+  async fork(name: string, options: At = {}): Promise<Conversation> {
+    const { at } = asObject(options, "options");
     await this.request({ fork: { name, at } });
     return new Conversation(this.store, name);
   }
@@ -272,8 +281,9 @@ export class Conversation {
     return this.request({ verify: true });
   }
 
-  #change(operation: t.Operation, { description, ...options }: ChangeOptions): Promise<t.Outcome> {
-    return this.apply(description === undefined ? operation : { ...operation, description }, options);
+  async #change(operation: t.Operation, options: ChangeOptions): Promise<t.Outcome> {
+    const { description, ...rest } = asObject(options, "options");
+    return this.apply(description === undefined ? operation : { ...operation, description }, rest);
   }
 }
 

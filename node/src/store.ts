@@ -110,7 +110,7 @@ export class Store {
 
   /** Creates a conversation. */
   async create(name: string, options: t.CreateOptions = {}): Promise<Conversation> {
-    const { messages, ...settings } = options;
+    const { messages, ...settings } = asObject(options, "options");
     await this.request({ create: name, settings, messages });
     return new Conversation(this, name);
   }
@@ -190,6 +190,6 @@ function nativeOptions(address: unknown, options: OpenOptions): NativeOptions {
   const given: NativeOptions = {};
   if (tenant !== undefined) given.tenant = asText(tenant, "tenant");
   if (search !== undefined) given.search = asFlag(search, "search");
-  if (maxMessageBytes !== undefined) given.maxMessageBytes = asCount(maxMessageBytes, "maxMessageBytes", MAX_BYTES);
+  if (maxMessageBytes !== undefined) given.maxMessageBytes = asCount(maxMessageBytes, "maxMessageBytes", { max: MAX_BYTES });
   return given;
 }

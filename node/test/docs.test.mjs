@@ -46,6 +46,16 @@ const messages = [{ role: "user", content: "Why does checkout fail?" }];
 `;
 /** For each page of a framework: what its first example takes for granted, and what holds after it. */
 const PAGES = {
+  "ai-sdk.md": [
+    `import { MockLanguageModelV3 } from "ai/test";
+    const content = [{ type: "text", text: "The gateway times out." }];
+    const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+    const answer = { content, finishReason: { unified: "stop" }, usage, warnings: [] };
+    const model = new MockLanguageModelV3({ doGenerate: async () => answer });
+    const tools = {};
+    const messages = [{ role: "user", content: "Why does checkout fail?" }];`,
+    'if (result.text !== "The gateway times out.") throw result;',
+  ],
   "node-langgraph.md": [SCRIPTED, "if ((await conversation.messages()).length !== 2) throw conversation;"],
   "node-langchain.md": [SCRIPTED, 'if (!(await context.conversation("t1").messages()).length) throw context;'],
   "node-openai-agents.md": [

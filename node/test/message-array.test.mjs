@@ -296,6 +296,7 @@ test("seed 002: validation", () => {
   validateOperation("batch_end", [0]);
   for (const [args, field] of [
     [["shuffle", []], "operation"],
+    [[Object.create(null), []], "operation"],
     [["delete", [-1]], "indices"],
     [["delete", ["1"]], "indices"],
     [["insert", []], "data"],
@@ -303,6 +304,13 @@ test("seed 002: validation", () => {
   ]) {
     assert.throws(() => validateOperation(...args), (error) => error instanceof ValidationError && error.field === field);
   }
+});
+
+test("wrong types are refused with the name of the field", async () => {
+  assert.throws(() => new ConversationManager({ store: true }), /^TypeError: store must be a store or an address/);
+  const handler = new ContextProcessorNodeHandler();
+  const batch = handler.handleBatchOperations(new ConversationManager(), undefined);
+  await assert.rejects(batch, /^TypeError: operations must be a list, not undefined/);
 });
 
 test("seed 003: queries by role, range, time and mark", () => {

@@ -198,6 +198,15 @@ test("items that need no repair are the caller's objects, and a budget that is t
   await assert.rejects(async () => small({ modelData, agent: undefined, context: undefined }), BudgetTooSmall);
 });
 
+test("arguments that are not JSON are stored as text", async () => {
+  for (const text of ["NaN", "1e999", '"\\ud800"', "[".repeat(5_000), "9".repeat(5_000), "{"]) {
+    const session = await RectoSession.open("s", await Store.open("memory:"));
+    const call = { type: "function_call", callId: "c", name: "read", arguments: text, status: "completed" };
+    await session.addItems([call]);
+    assert.deepEqual(await session.getItems(), [call]);
+  }
+});
+
 test("wrong types are refused with the name of the field", async () => {
   const store = await Store.open("memory:");
   await assert.rejects(RectoSession.open(7, store), /^TypeError: id must be a string, not number/);
@@ -207,4 +216,9 @@ test("wrong types are refused with the name of the field", async () => {
   await assert.rejects(session.addItems([7]), /^TypeError: items\[0\] must be an object, not number/);
   assert.throws(() => session.fit({ maxTokens: "many" }), /^TypeError: maxTokens must be a number, not string/);
   assert.deepEqual(await session.getItems(), []);
+  await session.addItems([user("one"), user("two")]);
+  await assert.rejects(session.rewind({ steps: "one" }), /^TypeError: steps must be a number, not string/);
+  for (const steps of [NaN, -1, 0.5]) await assert.rejects(session.rewind({ steps }), { field: "steps" });
+  assert.equal(await session.rewind({ steps: 0 }), 0);
+  assert.equal((await session.getItems()).length, 2);
 });

@@ -168,6 +168,23 @@ for (const [request, field] of WRONG) {
   });
 }
 
+test("options that are not an object are refused with the name of the argument", async () => {
+  const store = await Store.open("memory:");
+  const talk = await store.create("talk", { counter: "approx", messages: [user("one")] });
+  const before = {
+    append: [user("two")], insert: [0, user("two")], replace: [0, user("two")], hide: [[0]], restore: [[0]], arrange: [[0]],
+    truncate: [{ keepLast: 0 }], filter: [{ roles: [] }], clear: [], fit: [1], mark: [[0], "a"], unmark: [[0], "a"],
+    rollback: [{ version: 0 }], messages: [], entries: [[0]], marks: [], markMap: [], tools: [], tokens: [], state: [],
+    export: ["json"], fork: ["other"],
+  };
+  const refused = { name: "TypeError", message: "options must be an object, not null" };
+  for (const [method, args] of Object.entries(before)) await assert.rejects(talk[method](...args, null), refused, method);
+  await assert.rejects(store.create("other", null), refused);
+  await assert.rejects(talk.rollback(), { name: "TypeError", message: "target must be an object, not undefined" });
+  assert.equal(await talk.version(), 0);
+  assert.equal((await store.list()).length, 1);
+});
+
 test("hostile requests are errors", async () => {
   const store = await Store.open("memory:");
   for (const request of [loop, deep, null, undefined, 7, "x", [], {}, { create: loop }, { create: "a", data: deep }]) {

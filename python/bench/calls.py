@@ -27,7 +27,6 @@ def fastest(work: object, count: int, rounds: int = 30) -> float:
 def rows(_: Path) -> list[Row]:
     store = Store.open("memory:")
     native = store._native
-    assert native is not None
 
     def python_call() -> None:
         return None

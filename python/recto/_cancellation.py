@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import functools
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -14,14 +16,15 @@ async def completed(change: Callable[..., T], *arguments: object, **options: obj
 
     If the caller is cancelled meanwhile, the cancellation is raised after the change.
     """
-    task = asyncio.ensure_future(asyncio.to_thread(change, *arguments, **options))
+    call = functools.partial(contextvars.copy_context().run, change, *arguments, **options)
+    running = asyncio.get_running_loop().run_in_executor(None, call)
     cancelled: asyncio.CancelledError | None = None
-    while not task.done():
+    while not running.done():
         try:
-            await asyncio.wait({task})
+            await asyncio.wait({running})
         except asyncio.CancelledError as error:
             cancelled = cancelled or error
     if cancelled is not None:
-        task.exception()  # marks the exception as retrieved, so that asyncio does not log it
+        running.exception()  # marks the exception as retrieved, so that asyncio does not log it
         raise cancelled
-    return task.result()
+    return running.result()

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 from .errors import InvalidRequest
 
+_MAX_DEPTH = 100
+"""Levels of a value whose fault is searched for. The engine accepts fewer levels."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -77,7 +79,7 @@ def _fault(value: object, path: str, above: set[int]) -> tuple[str, str] | None:
         return path, f"is a {type(value).__name__}, which is not JSON"
     if id(cast("object", value)) in above:
         return path, "contains itself"
-    if len(above) > 500:
+    if len(above) >= _MAX_DEPTH:
         return path, "is nested too deeply"
     above = above | {id(cast("object", value))}
     if isinstance(value, dict):

@@ -19,8 +19,8 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ._langchain import are_messages, from_recto
 from ._langgraph_deletion import adelete_checkpoints, delete_checkpoints
-from ._langgraph_view import NO_VIEW, SharedViews, View, ViewChange, fields_of
-from .errors import ConversationNotFound, InvalidRequest, VersionConflict
+from ._langgraph_view import SharedViews, View, ViewChange, fields_of
+from .errors import ConversationNotFound, InvalidRequest, NotFound, VersionConflict
 from .store import Conversation, Store, opened
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         """
         messages = [*messages]  # the application may change its list meanwhile
         known = self._views.version(name, channel_version)
-        if known is not None and (self._views.view(name) or NO_VIEW).version != known:
+        if known is not None and self._shows(name, known, messages):
             return known
         for _ in range(_MAX_ATTEMPTS):
             view = self._views.view(name) or self._load(name)
@@ -314,6 +314,20 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             self._views.keep_view(name, view)
             return view.version
         raise VersionConflict("version_conflict", f"other writers keep changing {name!r}")
+
+    def _shows(self, name: str, version: int, messages: list[BaseMessage]) -> bool:
+        """Whether a version shows exactly these messages.
+
+        Branches of a thread may use one channel version for different lists: some checkpointers
+        number channel versions from the parent on.
+        """
+        view = self._views.view(name)
+        if view is None or view.version != version:
+            try:
+                view = self._read(name, version)
+            except NotFound:  # removed by another process
+                return False
+        return not ViewChange.between(view, messages).operations
 
     def _load(self, name: str) -> View:
         """The newest view of a conversation, which is created if it does not exist."""

@@ -32,9 +32,6 @@ class View(NamedTuple):
     indices: list[int]
 
 
-NO_VIEW = View(-1, [], [], [])
-
-
 def fields_of(message: BaseMessage) -> Fields:
     # Lists are copied, so that a later append to a list is detected. Other values are not copied, because
     # comparing an object with itself takes no time.

@@ -13,7 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from ._extras import missing
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+except ModuleNotFoundError as error:
+    raise missing(error, "langchain") from None
 
 from . import types as t
 from ._fit import repair as repair_list

@@ -10,7 +10,12 @@ Recto store.
 >>> saver = RectoCheckpointer("memory:")
 """
 
-from ._langgraph_checkpointer import RectoCheckpointer
-from ._langgraph_saver import RectoSaver
+from ._extras import missing
+
+try:
+    from ._langgraph_checkpointer import RectoCheckpointer
+    from ._langgraph_saver import RectoSaver
+except ModuleNotFoundError as error:
+    raise missing(error, "langgraph") from None
 
 __all__ = ["RectoCheckpointer", "RectoSaver"]

@@ -10,8 +10,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from agents.memory.session_settings import SessionSettings, resolve_session_limit
-from agents.run_config import CallModelData, ModelInputData
+from ._extras import missing
+
+try:
+    from agents.memory.session_settings import SessionSettings, resolve_session_limit
+    from agents.run_config import CallModelData, ModelInputData
+except ModuleNotFoundError as error:
+    raise missing(error, "openai-agents") from None
 
 from . import types as t
 from ._cancellation import completed
@@ -19,6 +24,7 @@ from ._fit import Fitted
 from ._fit import fit as fit_list
 from ._fit import repair as repair_list
 from ._growing import GrowingLists, checked_target
+from ._json import encode
 from .errors import BudgetTooSmall, InvalidRequest, VersionConflict
 from .store import Conversation, Store, opened
 
@@ -291,6 +297,8 @@ def _arguments(text: object) -> object:
     if not isinstance(text, str):
         return text
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        value = json.loads(text)
+        encode(value).encode()
+    except (ValueError, RecursionError):
+        return text  # a model has written it: no JSON, NaN, or half of a character
+    return value

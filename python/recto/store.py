@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, List, cast  # `list` is a method of Store
 
 from . import types as t
 from ._json import decode, encode, not_text
-from ._recto import NativeStore
-from .errors import ConversationExists, StorageError
+from ._recto import NativeStore, after_fork_in_child, after_fork_in_parent, before_fork
+from .errors import ConversationExists, InvalidRequest
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 __all__ = ["Conversation", "Store"]
+
+_MAX_BYTES = 2**32 - 1
+"""The largest value of ``max_message_bytes``."""
 
 
 class Store:
@@ -30,11 +33,9 @@ class Store:
     1
     """
 
-    def __init__(self, native: NativeStore, address: str, options: dict[str, Any]) -> None:
-        self._native: NativeStore | None = native
+    def __init__(self, native: NativeStore, address: str) -> None:
+        self._native = native
         self._address = address
-        self._options = options
-        self._reopening = threading.Lock()
         _OPEN.add(self)
 
     @classmethod
@@ -49,15 +50,22 @@ class Store:
         """Opens the store at an address: ``memory:``, ``sqlite:PATH`` or ``postgres://…``.
 
         ``search`` is whether a store that this call creates has an index for :meth:`search`.
-        Default: true, except in memory. ``max_message_bytes`` is the largest accepted message.
-        Default: 32 MiB.
+        Default: true, except in memory. ``max_message_bytes`` is the size of the largest accepted
+        message, in bytes of its JSON: 1 to 2³² - 1. Default: 32 MiB.
         """
         options: dict[str, Any] = {
             "tenant": tenant,
             "search": search,
             "max_message_bytes": max_message_bytes,
         }
-        return cls(NativeStore.open(address, **options), address, options)
+        if isinstance(max_message_bytes, int) and not 1 <= max_message_bytes <= _MAX_BYTES:
+            allowed = f"allowed are whole numbers from 1 to {_MAX_BYTES}"
+            message = f"max_message_bytes is out of range; {allowed}"
+            raise InvalidRequest("invalid_operation", message, "max_message_bytes")
+        try:
+            return cls(NativeStore.open(address, **options), address)
+        except UnicodeEncodeError:
+            raise not_text({"address": address, **options}) from None
 
     @classmethod
     def shared(cls, address: str) -> Store:
@@ -70,20 +78,18 @@ class Store:
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Performs any request of the shared vocabulary, with the response of ``recto exec``."""
-        native = self._native or self._reopen()
-        response = native.call(request)
+        response = self._native.call(request)
         if response is not NotImplemented:
             return response
         try:
-            return decode(native.request(encode(request)))
+            return decode(self._native.request(encode(request)))
         except UnicodeEncodeError:
             raise not_text(request) from None
 
     def request_json(self, text: str) -> str:
         """:meth:`request` with JSON text, which keeps the bytes of messages."""
-        native = self._native or self._reopen()
         try:
-            return native.request(text)
+            return self._native.request(text)
         except UnicodeEncodeError:
             raise not_text(text) from None
 
@@ -182,11 +188,11 @@ class Store:
     @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
-        return self._native is not None and self._native.is_closed()
+        return self._native.is_closed()
 
     def close(self) -> None:
         """Closes the store when its running requests have ended. Closing it again has no effect."""
-        (self._native or self._reopen()).close()
+        self._native.close()
 
     def __enter__(self) -> Self:
         return self
@@ -208,20 +214,6 @@ class Store:
         raise TypeError(
             "a Store cannot be pickled; pass its address and open it in the other process"
         )
-
-    def _reopen(self) -> NativeStore:
-        """Opens the store in a process that was forked."""
-        with self._reopening:
-            if self._native is not None:
-                return self._native
-            if self._address == "memory:":
-                raise StorageError(
-                    "storage",
-                    "a store in memory belongs to the process that opened it; open a store in this "
-                    "process, or use an address that both processes can open",
-                )
-            self._native = NativeStore.open(self._address, **self._options)
-            return self._native
 
 
 class Conversation:
@@ -600,28 +592,29 @@ def _write_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-# Stores of this process. In a forked process they are opened again when they are used.
 _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 _SHARED: dict[str, Store] = {}
 _shared_lock = threading.Lock()
-# Native stores of the process that forked this one. They are never freed, because SQLite forbids
-# closing an inherited connection.
-_OF_PARENT: list[NativeStore] = []
 
 
-def _after_fork() -> None:
+def _before_fork() -> None:
+    before_fork()
+    for store in list(_OPEN):
+        store._native.suspend()  # pyright: ignore[reportPrivateUsage]
+
+
+def _after_fork_in_child() -> None:
     global _shared_lock
     _shared_lock = threading.Lock()
-    for store in list(_OPEN):
-        native = store._native  # pyright: ignore[reportPrivateUsage]
-        if native is not None and not native.is_closed():
-            _OF_PARENT.append(native)
-            store._native = None  # pyright: ignore[reportPrivateUsage]
-        store._reopening = threading.Lock()  # pyright: ignore[reportPrivateUsage]
+    after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
 
 
 def opened(store: object) -> Store:

@@ -3,14 +3,14 @@
 //! Requests and responses are JSON text, so that the vocabulary is the one of `recto exec`. The Python
 //! files beside it add types and methods. A blocking call releases the interpreter.
 //!
-//! A process that was created with `fork` must not use the connections and threads of its parent. A
-//! store therefore compares the id of its process with the present one: in another process it refuses
-//! requests, and it is neither closed nor freed there.
+//! `fork.rs` describes what happens in a process that was created with `fork`.
 
+mod fork;
 mod json;
 
 use std::mem;
 use std::process;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use pyo3::exceptions::PyRuntimeError;
@@ -18,25 +18,77 @@ use pyo3::prelude::*;
 use recto::{Address, Limits, Options, Tenant, blocking};
 use recto_service::Service;
 
-/// An open store. The class `recto.Store` wraps it.
+use crate::fork::{OpenFile, Running};
+
+const CLOSED: &str = "the store is closed; open it again";
+const MEMORY_OF_PARENT: &str = "a store in memory belongs to the process that opened it; open a store in this \
+    process, or use an address that both processes can open";
+const FILE_OF_PARENT: &str = "this process was forked while a store was open, without the hooks of \
+    os.register_at_fork; open stores after the fork, or start processes with the method 'spawn'";
+
+/// A store. The class `recto.Store` wraps it.
 #[pyclass(frozen, module = "recto._recto", name = "NativeStore")]
 struct NativeStore {
+    address: String,
+    options: Options,
+    is_closed: AtomicBool,
+    /// Empty before the first request after a fork, and in a closed store.
     open: RwLock<Option<Arc<OpenStore>>>,
 }
 
-/// A store with its runtime. It is dropped when it is closed and its last request has ended.
+/// An open store with its runtime. It is dropped when it is closed and its last request has ended.
 struct OpenStore {
     process: u32,
-    parts: Option<(Service, blocking::Recto)>,
+    parts: Option<Parts>,
+}
+
+struct Parts {
+    service: Service,
+    recto: blocking::Recto,
+    /// Dropped last. `None` for a store in memory.
+    _file: Option<OpenFile>,
+}
+
+impl OpenStore {
+    /// Opens a store. An error is an error of the contract as JSON.
+    fn open(address: &str, options: Options) -> Result<OpenStore, String> {
+        let is_in_memory = is_in_memory(address);
+        let file = match is_in_memory {
+            true => None,
+            false => Some(OpenFile::new().ok_or_else(|| refusal(FILE_OF_PARENT))?),
+        };
+        let opened = blocking::Recto::open_with(address, options);
+        let recto = opened.map_err(|error| error.to_json().to_string())?;
+        let inner = recto.inner().clone();
+        let service = match is_in_memory {
+            true => Service::exclusive(inner),
+            false => Service::new(inner),
+        };
+        let parts = Parts { service, recto, _file: file };
+        Ok(OpenStore { process: process::id(), parts: Some(parts) })
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        self.process == process::id()
+    }
 }
 
 impl Drop for OpenStore {
     fn drop(&mut self) {
-        if self.process != process::id() {
-            // Its threads do not exist here, and closing the file would release the parent's locks.
+        if !self.is_of_this_process() {
+            // Its threads do not exist here, and its connections belong to the parent.
             mem::forget(self.parts.take());
         }
     }
+}
+
+fn is_in_memory(address: &str) -> bool {
+    matches!(address.parse(), Ok(Address::Memory))
+}
+
+/// An error of the contract as JSON.
+fn refusal(message: &str) -> String {
+    format!(r#"{{"error":{{"code":"storage","message":"{message}"}}}}"#)
 }
 
 #[pymethods]
@@ -46,42 +98,37 @@ impl NativeStore {
     #[pyo3(signature = (address, tenant=None, search=None, max_message_bytes=None))]
     fn open(
         py: Python<'_>,
-        address: &str,
+        address: String,
         tenant: Option<&str>,
         search: Option<bool>,
         max_message_bytes: Option<usize>,
     ) -> PyResult<NativeStore> {
-        let is_in_memory = matches!(address.parse(), Ok(Address::Memory));
         let options = Options {
             tenant: Tenant(tenant.unwrap_or_default().to_owned()),
             // As in `recto exec`: an index of a store in memory seldom pays off.
-            search: search.unwrap_or(!is_in_memory),
+            search: search.unwrap_or(!is_in_memory(&address)),
             limits: Limits {
                 message_bytes: max_message_bytes.unwrap_or(Limits::default().message_bytes),
                 ..Limits::default()
             },
             ..Options::default()
         };
-        let opened = py.detach(|| blocking::Recto::open_with(address, options));
-        let recto = opened.map_err(|error| exception(py, &error.to_json().to_string()))?;
-        let inner = recto.inner().clone();
-        let service = match is_in_memory {
-            true => Service::exclusive(inner),
-            false => Service::new(inner),
-        };
-        let open = OpenStore { process: process::id(), parts: Some((service, recto)) };
-        Ok(NativeStore { open: RwLock::new(Some(Arc::new(open))) })
+        let opened = py.detach(|| {
+            let _running = Running::begin();
+            OpenStore::open(&address, options.clone())
+        });
+        let open = opened.map_err(|error| raised(py, &error))?;
+        Ok(NativeStore {
+            address,
+            options,
+            is_closed: AtomicBool::new(false),
+            open: RwLock::new(Some(Arc::new(open))),
+        })
     }
 
     /// Answers a request. Raises a `RectoError` if it is refused.
     fn request(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        let open = self.open_store(py)?;
-        let (service, recto) = open.parts.as_ref().expect("parts are taken only by drop");
-        let answered = py.detach(|| {
-            let answer = recto.wait(service.try_request(text));
-            answer.map(|response| response.to_json()).map_err(|error| error.to_json().to_string())
-        });
-        answered.map_err(|error| exception(py, &error))
+        py.detach(|| self.answer(text)).map_err(|error| raised(py, &error))
     }
 
     /// Answers a request that is a Python object. Returns `NotImplemented` for an object whose JSON is
@@ -99,43 +146,57 @@ impl NativeStore {
 
     /// Closes the store when its running requests have ended. Closing it again has no effect.
     fn close(&self, py: Python<'_>) {
-        let open = match self.is_of_this_process() {
-            true => self.open.write().unwrap_or_else(PoisonError::into_inner).take(),
-            false => None,
-        };
-        py.detach(|| drop(open));
+        self.is_closed.store(true, SeqCst);
+        py.detach(|| {
+            let _running = Running::begin();
+            drop(self.taken());
+        });
+    }
+
+    /// Closes the store until its next request. `fork.before_fork` has returned, so no request runs. A store
+    /// in memory stays open.
+    fn suspend(&self, py: Python<'_>) {
+        if !is_in_memory(&self.address) {
+            py.detach(|| drop(self.taken()));
+        }
     }
 
     /// Whether the store was closed.
     fn is_closed(&self) -> bool {
-        self.open.read().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.is_closed.load(SeqCst)
     }
 }
 
 impl NativeStore {
-    fn open_store(&self, py: Python<'_>) -> PyResult<Arc<OpenStore>> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let refuse = |message: &str| {
-            let code = r#"{"error":{"code":"storage","message":""#;
-            exception(py, &format!("{code}{message}\"}}}}"))
-        };
-        let open = open.ok_or_else(|| refuse("the store is closed; open it again"))?;
-        match open.process == process::id() {
-            true => Ok(open),
-            false => {
-                // The clone must not end the parent's connection.
-                mem::forget(open);
-                Err(refuse(
-                    "the store was opened before this process was forked; open it in this process, \
-                     or start processes with the method 'spawn'",
-                ))
-            }
-        }
+    /// The response to a request, or an error of the contract as JSON.
+    fn answer(&self, text: &str) -> Result<String, String> {
+        let _running = Running::begin();
+        let open = self.opened()?;
+        let Parts { service, recto, .. } = open.parts.as_ref().expect("only drop takes the parts");
+        let answer = recto.wait(service.try_request(text));
+        answer.map(|response| response.to_json()).map_err(|error| error.to_json().to_string())
     }
 
-    fn is_of_this_process(&self) -> bool {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.as_ref().is_none_or(|open| open.process == process::id())
+    /// The open store. It is opened if this is the first request after a fork.
+    fn opened(&self) -> Result<Arc<OpenStore>, String> {
+        let found = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(open) = found {
+            let of_parent =
+                if is_in_memory(&self.address) { MEMORY_OF_PARENT } else { FILE_OF_PARENT };
+            return if open.is_of_this_process() { Ok(open) } else { Err(refusal(of_parent)) };
+        }
+        let mut slot = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_closed.load(SeqCst) {
+            return Err(refusal(CLOSED));
+        }
+        if slot.is_none() {
+            *slot = Some(Arc::new(OpenStore::open(&self.address, self.options.clone())?));
+        }
+        Ok(slot.clone().expect("it is open"))
+    }
+
+    fn taken(&self) -> Option<Arc<OpenStore>> {
+        self.open.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -180,6 +241,8 @@ fn exception(py: Python<'_>, error: &str) -> PyErr {
 /// The native part of the package `recto`.
 #[pymodule]
 mod _recto {
+    #[pymodule_export]
+    use super::fork::{after_fork_in_child, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use super::{NativeStore, call, compute};
 }

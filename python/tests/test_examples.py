@@ -82,6 +82,23 @@ def test_the_first_code_of_the_guide_runs(capsys):
     assert len(names["fork"].messages()) == 1
 
 
+ADAPTERS = {
+    "langgraph": "langgraph",
+    "langchain": "langchain",
+    "openai_agents": "openai-agents",
+    "pydantic_ai": "pydantic-ai",
+}
+
+
+@pytest.mark.parametrize("module", ADAPTERS)
+def test_an_adapter_without_its_framework_names_the_extra_to_install(module):
+    # `-S` leaves out the installed packages.
+    command = [sys.executable, "-S", "-c", f"import recto, recto.{module}"]
+    place = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(command, env=place, capture_output=True, text=True, check=False)
+    assert f"pip install 'recto-context[{ADAPTERS[module]}]'" in done.stderr
+
+
 def test_links_of_the_pages_exist():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):

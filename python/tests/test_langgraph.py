@@ -11,6 +11,7 @@ pytest.importorskip("langgraph")
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels import DeltaChannel
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -114,6 +115,19 @@ def test_the_history_is_that_of_the_inner_saver(seed):
     store = Store.open("memory:")
     assert scenario(RectoSaver(InMemorySaver(), store, counter="approx"), seed) == expected
     assert store.verify()["sound"]
+
+
+class IntegerVersions(InMemorySaver):
+    """Numbers the versions of a channel from the parent on, as the base class does."""
+
+    get_next_version = BaseCheckpointSaver.get_next_version
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_branches_with_the_same_channel_version_keep_their_messages(seed):
+    expected = scenario(IntegerVersions(), seed)
+    saver = RectoSaver(IntegerVersions(), Store.open("memory:"), counter="approx")
+    assert scenario(saver, seed) == expected
 
 
 def agent(saver, calls=20):

@@ -274,6 +274,16 @@ def test_one_session_in_several_event_loops(tmp_path):
     session.store.close()
 
 
+@pytest.mark.parametrize("text", ["NaN", "1e999", '"\\ud800"', "[" * 5_000, "9" * 5_000, "{"])
+def test_arguments_that_are_not_json_are_stored_as_text(text):
+    session = RectoSession("s", Store.open("memory:"), counter="approx")
+    call = {"type": "function_call", "call_id": "c", "name": "read", "arguments": text}
+    asyncio.run(session.add_items([call]))
+    assert asyncio.run(session.get_items()) == [call]
+    (message,) = session.conversation.messages()
+    assert message["content"][0]["input"] == text
+
+
 def test_wrong_items_are_refused():
     async def run():
         session = RectoSession("s", Store.open("memory:"))

@@ -130,6 +130,53 @@ def test_a_forked_process_opens_the_file_again(tmp_path):
 
 @fork
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_a_forked_process_commits_stays_after_the_parent_has_closed_the_file(tmp_path):
+    store = Store.open(f"sqlite:{tmp_path}/fork.db")
+    talk = store.create("talk", counter="approx")
+    talk.append(user("parent"))
+    has_begun, is_closed = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        talk.append(user("child"))
+        os.write(has_begun[1], b"x")
+        os.read(is_closed[0], 1)
+        talk.append(user("child again"))
+        os._exit(0)
+    os.read(has_begun[0], 1)
+    store.close()
+    os.write(is_closed[1], b"x")
+    assert os.waitpid(child, 0)[1] == 0
+    with Store.open(store.address) as store:
+        texts = [message["content"] for message in store.conversation("talk").messages()]
+        assert texts == ["parent", "child", "child again"]
+
+
+@fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_processes_are_forked_while_threads_write(tmp_path):
+    store = Store.open(f"sqlite:{tmp_path}/fork.db")
+    talk = store.create("talk", counter="approx")
+    end = threading.Event()
+    counts = [0, 0, 0]
+
+    def write(number):
+        while not end.is_set():
+            talk.append(user("parent"))
+            counts[number] += 1
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(len(counts))]
+    for thread in threads:
+        thread.start()
+    versions = [in_child(lambda: talk.append(user("child"))["version"]) for _ in range(8)]
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert all(version.isdigit() for version in versions), versions
+    assert talk.version() == sum(counts) + len(versions) and store.verify()["sound"]
+
+
+@fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_memory_store_is_refused_in_a_forked_process():
     store = Store.open("memory:")
     store.create("support")

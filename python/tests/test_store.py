@@ -139,15 +139,35 @@ def test_a_wrong_value_is_an_error_with_its_field(store, value, field):
     assert store.list() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_message_bytes", -1),
+        ("max_message_bytes", 0),
+        ("max_message_bytes", 2**64),
+        ("tenant", "\ud800"),
+        ("address", "sqlite:\ud800"),
+    ],
+)
+def test_a_wrong_option_of_open_is_an_error_with_its_name(name, value):
+    with pytest.raises(recto.InvalidRequest) as invalid:
+        Store.open(**{"address": "memory:", name: value})
+    assert invalid.value.field == name
+
+
 def test_hostile_requests_are_errors(store):
     loop = []
     loop.append(loop)
     deep = []
     for _ in range(100_000):
         deep = [deep]
+    deep_object = {}
+    for _ in range(5_000):
+        deep_object = {"x": deep_object}
     for value in [
         loop,
         deep,
+        deep_object,
         None,
         7,
         "x",
@@ -211,7 +231,7 @@ def test_a_store_is_not_pickled_and_hides_passwords():
     with pytest.raises(TypeError, match="address"):
         pickle.dumps(store)
     assert repr(store) == "Store('memory:')"
-    assert "secret" not in repr(Store(store._native, "postgres://u:secret@h/d", {}))
+    assert "secret" not in repr(Store(store._native, "postgres://u:secret@h/d"))
 
 
 def test_asyncio():

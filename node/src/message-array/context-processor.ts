@@ -1,3 +1,4 @@
+import { asList } from "../checks.js";
 import { Store } from "../store.js";
 import type { ConversationManager } from "./conversation-manager.js";
 import { seedError, ValidationError } from "./errors.js";
@@ -46,7 +47,7 @@ export class ContextProcessorNodeHandler {
 
   /** Applies all operations or none of them. */
   async handleBatchOperations(manager: ConversationManager, operations: ContextModificationConfig[]): Promise<void> {
-    if (operations.length > 0) manager.executeAll(operations);
+    if (asList(operations, "operations").length > 0) manager.executeAll(operations);
   }
 
   rollbackContextOperation(manager: ConversationManager, batch: number): void {
@@ -80,7 +81,8 @@ export function transformContextProcessorNodeConfig(config: ContextProcessorNode
 /** Throws a `ValidationError` if the arguments of a modification cannot belong together. */
 export function validateOperation(operation: ContextModificationOperation, indices: number[], data?: any): void {
   if (!MODIFICATIONS.includes(operation)) {
-    throw new ValidationError(`Invalid operation: ${String(operation)}`, "operation");
+    const given = typeof operation === "string" ? operation : typeof operation;
+    throw new ValidationError(`Invalid operation: ${given}`, "operation");
   }
   if (!Array.isArray(indices) || indices.some((index) => !Number.isSafeInteger(index) || index < 0)) {
     throw new ValidationError("Invalid indices", "indices");

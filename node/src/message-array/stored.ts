@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 
+import { asObjectWith } from "../checks.js";
 import { ConversationExists } from "../errors.js";
 import { changeSync, Store } from "../store.js";
 import type { CounterName, Outcome, Settings } from "../types.js";
@@ -22,7 +23,8 @@ export class StoredConversation {
   readonly name: string;
 
   constructor({ store = "memory:", name, counter }: StorageOptions, settings: Settings, messages?: readonly Message[]) {
-    this.store = typeof store === "string" ? Store.openSync(store) : store;
+    this.store =
+      typeof store === "string" ? Store.openSync(store) : asObjectWith(store, "store", "a store or an address", "requestSync");
     this.name = name ?? `messages-${randomUUID()}`;
     const chosen = counter === undefined ? settings : { counter, ...settings };
     try {

@@ -1,5 +1,6 @@
 import type { AgentInputItem } from "@openai/agents-core";
 
+import { encode } from "../json.js";
 import type { Message } from "../types.js";
 
 /** The field of `metadata` with the item, as it was added. */
@@ -59,10 +60,12 @@ function parts(content: unknown): Part[] {
   return isEmpty ? [{ type: "empty" }] : converted;
 }
 
-/** The arguments of a call: a JSON value, or the text if it is not JSON. */
+/** The arguments of a call: a JSON value, or the text if it is not JSON or has a number such as 1e999. */
 function input(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    encode(value);
+    return value;
   } catch {
     return text;
   }

@@ -9,7 +9,7 @@ import type {
   SessionHistoryTransactionAwareSession,
 } from "@openai/agents-core";
 
-import { asList, asObject, asObjectWith, asText } from "../checks.js";
+import { asCount, asList, asObject, asObjectWith, asText } from "../checks.js";
 import type { Conversation } from "../conversation.js";
 import { InvalidRequest, RectoError, VersionConflict } from "../errors.js";
 import { encode } from "../json.js";
@@ -144,7 +144,9 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
   }
 
   /** Hides the items from the last message of the user on, or the newest `steps` items. Returns their number. */
-  async rewind({ steps }: { steps?: number } = {}): Promise<number> {
+  async rewind(options: { steps?: number } = {}): Promise<number> {
+    const { steps } = asObject(options, "options");
+    if (steps !== undefined) asCount(steps, "steps", { min: 0 });
     let count = 0;
     await this.#change((entries) => {
       const lastUser = entries.map(({ message }) => message.role).lastIndexOf("user");
