@@ -10,6 +10,7 @@ use crate::import::{ImportOptions, Sink, Start, Step, TranscriptWarning};
 use crate::json;
 use crate::parts::MessageParts;
 use crate::source::Source;
+use crate::values::Values;
 
 /// Maximum number of steps that are held back.
 const MAX_HELD_STEPS: usize = 64;
@@ -226,6 +227,14 @@ impl<'a> StepWriter<'a> {
     pub(crate) fn warn(&mut self, line: u64, field: &str, message: impl Into<String>) {
         self.has_warnings = true;
         self.sink.warning(TranscriptWarning::new(line, field, message));
+    }
+
+    /// Reports white space between the lines that export does not restore.
+    pub(crate) fn warn_space(&mut self, values: &Values<'_>) {
+        if values.has_other_space() {
+            let message = "not kept: white space other than one line break between the lines";
+            self.warn(0, "around the lines", message);
+        }
     }
 
     /// Reports the number of bytes that the codec has read.

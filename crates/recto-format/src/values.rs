@@ -24,6 +24,8 @@ pub(crate) struct Values<'r> {
     is_at_end: bool,
     /// True until the first byte is examined.
     is_fresh: bool,
+    /// True if values are separated by white space other than one line break, or follow a byte order mark.
+    has_other_space: bool,
     /// Number of bytes removed from the front of the buffer.
     dropped: u64,
     /// The line of `at`, from 1.
@@ -53,6 +55,7 @@ impl<'r> Values<'r> {
             at: 0,
             is_at_end: false,
             is_fresh: true,
+            has_other_space: false,
             dropped: 0,
             line: 1,
             line_searched: 0,
@@ -63,6 +66,12 @@ impl<'r> Values<'r> {
     /// The line of the next value, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// True if the white space so far is not that of JSON lines: one line break between the values. A byte
+    /// order mark is white space too.
+    pub(crate) fn has_other_space(&self) -> bool {
+        self.has_other_space
     }
 
     /// Number of bytes taken from the stream.
@@ -116,22 +125,21 @@ impl<'r> Values<'r> {
             while self.end < BYTE_ORDER_MARK.len() && self.fill()? {}
             if self.rest().starts_with(BYTE_ORDER_MARK) {
                 self.at = BYTE_ORDER_MARK.len();
+                self.has_other_space = true;
             }
         }
+        let mut has_space = false;
         loop {
             let rest = self.rest();
-            match rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) {
-                Some(space) => {
-                    let byte = rest[space];
-                    self.take(space);
-                    return Ok(Some(byte));
-                }
-                None => {
-                    self.take(self.end - self.at);
-                    if !self.fill()? {
-                        return Ok(None);
-                    }
-                }
+            let is_other = |byte: &u8| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+            let space = rest.iter().position(is_other).unwrap_or(rest.len());
+            let byte = rest.get(space).copied();
+            let is_line_break = rest[..space] == *b"\n" && !has_space;
+            has_space |= space > 0;
+            self.has_other_space |= space > 0 && !is_line_break;
+            self.take(space);
+            if byte.is_some() || !self.fill()? {
+                return Ok(byte);
             }
         }
     }

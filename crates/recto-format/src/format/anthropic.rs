@@ -22,6 +22,11 @@ use crate::parts::MessageParts;
 
 pub(crate) struct Anthropic;
 
+/// True if the value of the field `thread` of a request continues messages that the provider stores.
+pub(crate) fn continues_thread(value: &str) -> bool {
+    json::get_str(value, "type").is_some_and(|kind| kind.is("continue"))
+}
+
 impl MessageCodec for Anthropic {
     fn recognise(&self, head: &Head) -> Likelihood {
         recognise::likelihood(head)
@@ -40,10 +45,19 @@ impl MessageCodec for Anthropic {
     }
 
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
-        (key == "system").then(|| match json::is_list(value) || Str::of(value).is_some() {
-            true => Ok(vec![Draft::converted(Role::System, new_parts::content_of(value))]),
-            false => Err(FieldError::new("system", "system must be a string or a list of texts")),
-        })
+        match key {
+            "system" if json::is_list(value) || Str::of(value).is_some() => {
+                Some(Ok(vec![Draft::converted(Role::System, new_parts::content_of(value))]))
+            }
+            "system" => {
+                Some(Err(FieldError::new("system", "system must be a string or a list of texts")))
+            }
+            "thread" if continues_thread(value) => Some(Err(FieldError::new(
+                "thread",
+                "the earlier messages are stored at the provider, not in the file",
+            ))),
+            _ => None,
+        }
     }
 
     fn system_field(&self) -> Option<&'static str> {
@@ -109,6 +123,13 @@ pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, FieldError> {
     }
     let blocks: Vec<Block<'_>> =
         json::objects(content).map(|(block, fields)| Block::read(block, &fields)).collect();
+    // A system message without content changes the effort.
+    if let Some(config) = fields.get("output_config").filter(|_| blocks.is_empty())
+        && role == Role::System
+    {
+        let content = format!(r#"[{{"type":"output_config","output_config":{config}}}]"#);
+        return Ok(message(vec![draft(role, content, true, model)]));
+    }
     if blocks.is_empty() {
         return Err(FieldError::new("content", "the list of blocks is empty"));
     }

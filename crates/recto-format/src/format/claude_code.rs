@@ -93,6 +93,7 @@ impl Codec for ClaudeCode {
         while values.peek_byte()?.is_some() {
             session.value(&mut values)?;
         }
+        session.out.warn_space(&values);
         session.end()
     }
 

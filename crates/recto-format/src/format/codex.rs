@@ -86,6 +86,7 @@ impl FormatCodec for Codex {
         while values.peek_byte()?.is_some() {
             rollout.value(&mut values)?;
         }
+        rollout.out.warn_space(&values);
         rollout.pending.finish(rollout.out, None)
     }
 

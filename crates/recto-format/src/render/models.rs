@@ -107,10 +107,13 @@ type Row = (Property, Names, &'static str, &'static str);
 
 const PRESERVED_THINKING: &str =
     "documentation: platform.claude.com/docs/en/build-with-claude/preserved-thinking";
-const PREFILL: &str = "error text: This model does not support assistant message prefill";
-const LISTED: &str = "recorded requests to claude-opus-4-8 and claude-fable-5 that were accepted";
+const PREFILL: &str = "error text: This model does not support assistant message prefill; documentation: platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-6";
+const LISTED: &str = "recorded requests to claude-opus-4-8 and claude-fable-5 that were accepted; documentation: platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages";
+const NO_SYSTEM: &str =
+    "error text: 'messages[0].role' does not support 'system' (or 'developer') with this model";
 const REASONING: &str = "recorded requests that were accepted; error text: the reasoning_content in the thinking mode must be passed back";
-const AUDIO: &str = "error text: Content blocks are expected to be either text or image_url type (gpt-5-mini); gpt-audio accepted audio";
+const AUDIO: &str = "error text: Content blocks are expected to be either text or image_url type (gpt-4o, gpt-5-mini); gpt-audio accepted audio";
+const AUDIO_OF_REASONING: &str = "assumption, from the error text of gpt-4o and gpt-5-mini";
 const BY_NAME: &str = "the names in recorded requests";
 
 const TABLE: &[Row] = &[
@@ -154,32 +157,29 @@ const TABLE: &[Row] = &[
         "2026-11-18",
         "error text: Unexpected role \"system\"",
     ),
-    (
-        Property::RejectsSystem,
-        names("o1-mini"),
-        "2026-11-18",
-        "error text: 'messages[0].role' does not support 'developer' with this model",
-    ),
-    (
-        Property::RejectsSystem,
-        names("o1-preview"),
-        "2026-11-18",
-        "error text: 'messages[0].role' does not support 'developer' with this model",
-    ),
+    (Property::RejectsSystem, names("o1-mini"), "2026-11-19", NO_SYSTEM),
+    (Property::RejectsSystem, names("o1-preview"), "2026-11-19", NO_SYSTEM),
     (
         Property::AcceptsTextOnly,
-        names("deepseek"),
+        // DeepSeek-VL and DeepSeek-OCR read images.
+        names("deepseek").without(&["-vl", "-ocr"]),
         "2026-11-18",
         "error text: unknown variant `image_url`, expected `text` (deepseek-v4-flash)",
     ),
     (Property::RejectsAudio, names("gpt-").without(&["audio"]), "2026-11-18", AUDIO),
-    (Property::RejectsAudio, names("o1"), "2026-11-18", AUDIO),
-    (Property::RejectsAudio, names("o3"), "2026-11-18", AUDIO),
-    (Property::RejectsAudio, names("o4"), "2026-11-18", AUDIO),
+    (Property::RejectsAudio, names("o1"), "2026-11-19", AUDIO_OF_REASONING),
+    (Property::RejectsAudio, names("o3"), "2026-11-19", AUDIO_OF_REASONING),
+    (Property::RejectsAudio, names("o4"), "2026-11-19", AUDIO_OF_REASONING),
     (Property::ReadsReasoning, names("deepseek"), "2026-11-18", REASONING),
     (Property::ReadsReasoning, names("kimi"), "2026-11-18", REASONING),
     (Property::ReadsReasoning, names("moonshot"), "2026-11-18", REASONING),
     (Property::ReadsReasoning, names("qwen"), "2026-11-18", REASONING),
+    (
+        Property::ReadsReasoning,
+        names("glm-").since(4, 5),
+        "2026-11-19",
+        "documentation: docs.z.ai/guides/capabilities/thinking-mode",
+    ),
     (
         Property::RequiresSignedCalls,
         names("gemini-").since(3, 0),
@@ -331,8 +331,20 @@ mod tests {
         assert!(!rejects_media("gpt-audio", MediaKind::Audio));
         assert!(!rejects_media("voxtral-small-latest", MediaKind::Audio));
         assert!(rejects_media("deepseek-v4-flash", MediaKind::Image));
+        assert!(rejects_media("vllm/deepseek-v3", MediaKind::Image));
+        assert!(!rejects_media("deepseek-ai/deepseek-vl2", MediaKind::Image));
         assert!(rejects_system("o1-mini") && rejects_system("openai/o1-mini-2024-09-12"));
         assert!(!rejects_system("o1") && !rejects_system("gpt-5-mini"));
+    }
+
+    #[test]
+    fn reasoning_is_returned_to_models_that_read_it() {
+        for model in ["deepseek-v4-flash", "kimi-k2.6", "qwen3-max", "glm-4.6", "zai-org/GLM-5.3"] {
+            assert!(reads_reasoning(model), "{model}");
+        }
+        for model in ["glm-4-plus", "gpt-5", "llama-3.3-70b"] {
+            assert!(!reads_reasoning(model), "{model}");
+        }
     }
 
     #[test]

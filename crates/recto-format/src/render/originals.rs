@@ -18,7 +18,7 @@ use super::plan::Planner;
 use super::refused::ImportedForm;
 use super::rule::{self, Finding, Rule, RuleTrait};
 use super::turn::Turn;
-use crate::format::{Format, item_of};
+use crate::format::{Format, anthropic, item_of};
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
 use crate::render::Target;
@@ -204,8 +204,13 @@ impl<'a> Originals<'a> {
                     Origin::Imported => {
                         applies_to_kept
                             || finding.rule.has(RuleTrait::AcceptedIfImported)
-                                && !ImportedForm::at(messages, at, dialect.target, options)
-                                    .violates(finding.rule)
+                                && !ImportedForm::at(
+                                    messages,
+                                    finding.index,
+                                    dialect.target,
+                                    options,
+                                )
+                                .violates(finding.rule)
                             || is_accepted_here(finding.rule, messages, at, options)
                             || *finding.rule == rule::RESULTS_HAVE_CALLS
                                 && has_earlier_call(messages, at)
@@ -365,7 +370,10 @@ fn results<'a>(messages: &[MessageParts<'a>]) -> impl Iterator<Item = (usize, us
 
 /// True if the request refers to messages that are stored at the provider.
 pub(super) fn has_stored_history(options: &RenderOptions<'_>) -> bool {
-    options.fields.iter().any(|(key, value)| STORED_HISTORY.contains(key) && *value != "null")
+    options.fields.iter().any(|(key, value)| {
+        STORED_HISTORY.contains(key) && *value != "null"
+            || *key == "thread" && anthropic::continues_thread(value)
+    })
 }
 
 /// True if an earlier item has the call id of a result: calls of some built-in tools are parts that only
@@ -460,6 +468,10 @@ fn request_message(text: Cow<'_, str>, target: Target) -> Option<Cow<'_, str>> {
     let fields = json::Object::of(&text);
     let inner = match target {
         Target::Anthropic if fields.has_only(&["role", "content"]) => return Some(text),
+        // Only requests have system messages. They may have further fields: `output_config`, `clear_at`.
+        Target::Anthropic if fields.get_str("role").is_some_and(|it| it.is("system")) => {
+            return Some(text);
+        }
         Target::Anthropic => {
             let content = fields.get("content").filter(|_| fields.get("stop_reason").is_some())?;
             let message = format!(r#"{{"role":"assistant","content":{content}}}"#);

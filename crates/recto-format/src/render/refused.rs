@@ -6,6 +6,8 @@
 //! OpenAI and Anthropic, the name of the model decides whether the provider's own servers receive the
 //! request, because routers and compatible servers accept more.
 
+use std::collections::HashSet;
+
 use recto_core::Role;
 
 use super::rule::{self, Rule};
@@ -25,6 +27,8 @@ pub(super) struct ImportedForm<'a> {
     is_last: bool,
     /// True if the version of the API rejects documents of the assistant.
     rejects_documents: bool,
+    /// True if the model rejects system messages in the list of messages.
+    rejects_listed_system: bool,
 }
 
 impl<'a> ImportedForm<'a> {
@@ -45,7 +49,15 @@ impl<'a> ImportedForm<'a> {
         };
         let rejects_documents =
             target == Target::Anthropic && models::rejects_documents(options.api_version);
-        ImportedForm { message, target, is_strict, is_last, rejects_documents }
+        let rejects_listed_system = options.model.is_some_and(models::rejects_listed_system);
+        ImportedForm {
+            message,
+            target,
+            is_strict,
+            is_last,
+            rejects_documents,
+            rejects_listed_system,
+        }
     }
 
     /// True if the provider rejects the message for its violation of a rule that other imported messages
@@ -74,8 +86,8 @@ impl<'a> ImportedForm<'a> {
             }
             rule::NAMES_FIT => is_openai,
             rule::NO_EMPTY_TEXT => self.has_rejected_text(),
-            // A later turn may use an id again, so the calls are in one turn.
-            rule::UNIQUE_IDS => is_claude,
+            // A later turn may use an id again.
+            rule::UNIQUE_IDS => is_claude || is_openai && self.repeats_an_id(),
             _ => false,
         }
     }
@@ -84,12 +96,27 @@ impl<'a> ImportedForm<'a> {
     fn is_empty(&self) -> bool {
         let message = self.message;
         let is_prefill = self.target == Target::Anthropic && self.is_prefill();
-        let is_field = message.source.is_some_and(|source| source.field.is_some());
-        let is_system = message.role == Role::System && self.target == Target::Anthropic;
+        // A system message without content changes the effort.
+        let is_system = message.role == Role::System
+            && self.target == Target::Anthropic
+            && !self.rejects_listed_system;
         self.target != Target::OpenAiResponses
             && self.is_strict
             && (message.parts.is_empty() || self.has_empty_content())
-            && !(is_prefill || is_field || is_system)
+            && !(is_prefill || self.is_field() || is_system)
+    }
+
+    /// True for a message that was in a field of the request, beside the list of messages.
+    fn is_field(&self) -> bool {
+        self.message.source.is_some_and(|source| source.field.is_some())
+    }
+
+    /// True if two calls of the message have the same id.
+    fn repeats_an_id(&self) -> bool {
+        let mut known = HashSet::new();
+        let is_call = |part: &&Part<'_>| matches!(part, Part::ToolUse { .. });
+        let mut ids = self.message.parts.iter().filter(is_call).filter_map(id);
+        ids.any(|id| !known.insert(id.escaped()))
     }
 
     fn is_prefill(&self) -> bool {
@@ -141,7 +168,10 @@ impl<'a> ImportedForm<'a> {
                 Some((&rule::HAS_CONTENT, "the content is null".to_owned()))
             }
             Target::OpenAiChat => empty_list(original),
-            Target::OpenAiResponses => part_of_another_role(original, self.message.role),
+            Target::OpenAiResponses => {
+                part_of_another_role(original, self.message.role).or_else(|| foreign_id(original))
+            }
+            Target::Gemini if !self.is_field() => listed_system(original),
             _ => None,
         }
     }
@@ -203,6 +233,27 @@ fn part_of_another_role(original: &str, role: Role) -> Option<(&'static Rule, St
     let kind = kinds.find(|kind| is_rejected(kind.escaped()))?;
     let message = format!("a part of type {:?} in a message of role {role}", kind.text());
     Some((&rule::PARTS_OF_THE_ROLE, message))
+}
+
+/// The violation by an item with an id of another provider. The ids of OpenAI start with the type of the item.
+fn foreign_id(original: &str) -> Option<(&'static Rule, String)> {
+    let id = json::get_str(original, "id")?;
+    let prefix = match json::get_str(original, "type").map(Str::escaped) {
+        Some("function_call") => "fc",
+        Some("custom_tool_call") => "ctc",
+        Some("message") => "msg",
+        None if json::get(original, "role").is_some() => "msg",
+        _ => return None,
+    };
+    let message = || format!("the id {:?} does not start with {prefix}", id.text());
+    (!id.escaped().starts_with(prefix)).then(|| (&rule::ITEM_IDS, message()))
+}
+
+/// The violation by a message of role system in the list of Google's contents.
+fn listed_system(original: &str) -> Option<(&'static Rule, String)> {
+    let is_system = json::get_str(original, "role").is_some_and(|role| role.is("system"));
+    let message = "a message of role system that the model does not accept";
+    is_system.then(|| (&rule::SYSTEM_FOR_THE_MODEL, message.to_owned()))
 }
 
 fn id<'a>(part: &Part<'a>) -> Option<Str<'a>> {

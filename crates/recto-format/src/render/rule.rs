@@ -131,7 +131,7 @@ const ANTHROPIC: &[Target] = &[Target::Anthropic];
 const GEMINI: &[Target] = &[Target::Gemini];
 const CHAT: &[Target] = &[Target::OpenAiChat];
 const SYSTEM_BY_MODEL: &[Target] =
-    &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
+    &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic, Target::Gemini];
 const OPENAI: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses];
 const RESPONSES: &[Target] = &[Target::OpenAiResponses];
 const REJECT_UNIONS: &[Target] =
@@ -184,11 +184,12 @@ rules! {
     RESULTS_HAVE_CALLS "results_have_calls" ALL Error [AboutTexts]
         "a result has a call before it"
         "its content is kept as text from the user"
-        "all models; a request that continues a stored response (`previous_response_id`, `conversation`) or has an item reference may have results without calls; without fields, lint accepts an imported result whose call was not in the request"
+        "all models; a request that continues a stored response (`previous_response_id`, `conversation`) or thread (`thread`) or has an item reference may have results without calls; without fields, lint accepts an imported result whose call was not in the request"
         [
             ErrorText "2026-11-18" "Anthropic: unexpected `tool_use_id` found in `tool_result` blocks",
             ErrorText "2026-11-18" "OpenAI chat: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
             Recorded "2026-11-18" "Responses requests with `previous_response_id` and an output without its call were accepted",
+            Documentation "2026-11-16" "platform.claude.com/docs/en/build-with-claude/message-threads: a request that continues a thread has only the new messages",
         ]
     ONE_RESULT_A_CALL "one_result_a_call" ALL Error []
         "a call has one result"
@@ -207,9 +208,10 @@ rules! {
     UNIQUE_IDS "unique_ids" ALL Error [AcceptedIfImported]
         "no two calls have the same id"
         "a number is appended to the id of the later call and of its result"
-        "all models; imported messages keep repeated ids"
+        "all models; imported messages keep ids that a later turn uses again, and at compatible servers all repeated ids"
         [
             ErrorText "2026-11-18" "Anthropic: `tool_use` ids must be unique",
+            ErrorText "2026-11-19" "OpenAI chat: Invalid parameter: Duplicate value for 'tool_call_id' of 'call_1', in messages[4] and messages[5].",
             Recorded "2026-11-18" "chat requests that use the id of a call again in a later turn were accepted",
         ]
     IDS_FIT "ids_fit" ALL Error [AcceptedIfImported]
@@ -276,6 +278,8 @@ rules! {
         "a marked placeholder is added as the last message"
         "Claude 4.6 and later, Claude Fable and Mythos, and requests with thinking enabled"
         [
+            Documentation "2026-11-19" "platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-6: a last message of the assistant returns an error 400 for Claude 4.6 models",
+            Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/prompt-engineering/prefill-claudes-response: only without extended thinking",
             ErrorText "2026-11-18" "Anthropic: This model does not support assistant message prefill. The conversation must end with a user message.",
         ]
     ALTERNATION "alternation" TURNS Note [AcceptedIfImported]
@@ -290,20 +294,23 @@ rules! {
     SYSTEM_IN_FRONT "system_in_front" TURNS Warning [AcceptedIfImported AboutTexts]
         "system messages precede all other messages"
         "a later system message is kept in its position as text from the user"
-        "all models; Claude Opus 4.8 and later accept a system message in the list of messages: one that was imported stays there, and one between a message of the user and one of the assistant, or at the end after the user, is written there"
+        "all models; Claude Opus 4.8 and later accept a system message in the list of messages: one that was imported stays there, and one between a message of the user and one of the assistant, or at the end after the user, is written there; one without content, which changes the effort, may be at any position"
         [
             Documentation "2026-11-18" "platform.claude.com/docs/en/api/messages: `system` is a field of the request",
             Recorded "2026-11-18" "requests to Claude Opus 4.8 and Claude Fable 5 with a message of role system after a message of the user were accepted, each as the last message or before one of the assistant",
             Documentation "2026-11-18" "platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-8: messages of role system are accepted immediately after a turn of the user",
+            ErrorText "2026-11-19" "Anthropic: role 'system' must precede an 'assistant' message or end the array",
+            Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/effort-per-message: a system message without content changes the effort, and may be at any position",
         ]
     THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning []
         "thinking and signatures are sent only to the model that produced them"
         "thinking and signatures of other models are omitted"
-        "signed thinking and `reasoning_details`: the model that produced it; `reasoning_content` in chat completions: DeepSeek, Kimi and Qwen"
+        "signed thinking and `reasoning_details`: the model that produced it; `reasoning_content` in chat completions: DeepSeek, Kimi, Qwen, and GLM 4.5 and later"
         [
             ErrorText "2026-11-18" "Anthropic: Invalid `signature` in `thinking` block",
             ErrorText "2026-11-18" "DeepSeek and Moonshot: the reasoning_content in the thinking mode must be passed back to the API",
             Recorded "2026-11-18" "requests with `reasoning_content` were accepted for DeepSeek and Qwen models, and with `reasoning_details` by a router",
+            Documentation "2026-11-19" "docs.z.ai/guides/capabilities/thinking-mode: reasoning must be returned unchanged, together with the results of tools",
             Documentation "2026-11-18" "openrouter.ai/docs/best-practices/reasoning-tokens: the sequence of reasoning_details must be passed back as the model produced it",
         ]
     THINKING_OF_ITS_PREFIX "thinking_of_its_prefix" ANTHROPIC Warning []
@@ -393,7 +400,7 @@ rules! {
     MEDIA_FOR_THE_MODEL "media_for_the_model" ALL Error []
         "the model accepts the kind of media; OpenAI's files are not audio or video"
         "a marked placeholder replaces the media"
-        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it; DeepSeek models accept only text; files that are audio or video: all models of OpenAI"
+        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it (of the o models, this is an assumption); DeepSeek models without vision accept only text; files that are audio or video: all models of OpenAI"
         [
             Recorded "2026-11-18" "requests with audio to GPT-5 models were refused: Content blocks are expected to be either text or image_url type",
             Recorded "2026-11-18" "requests with images, audio and files to DeepSeek were refused: unknown variant, expected `text`",
@@ -431,6 +438,15 @@ rules! {
             ErrorText "2026-11-18" "OpenAI: Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
             Recorded "2026-11-18" "in each accepted request the assistant has only output_text, and all others have none",
         ]
+    ITEM_IDS "item_ids" RESPONSES Error []
+        "the id of an item starts with the type of the item: msg, fc or ctc"
+        "the id is omitted"
+        "OpenAI's models at OpenAI and Azure"
+        [
+            ErrorText "2026-11-19" "OpenAI: Invalid 'input[1].id': '__fake_id__'. Expected an ID that begins with 'msg'.",
+            ErrorText "2026-11-19" "OpenAI: Invalid 'input[2].id': ''. Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained additional characters.",
+            Recorded "2026-11-19" "in each accepted request to OpenAI the ids of messages and calls have this form",
+        ]
     NO_EMPTY_LISTS "no_empty_lists" CHAT Error []
         "the lists tool_calls and content are not empty"
         "an empty list is omitted"
@@ -450,11 +466,13 @@ rules! {
     SYSTEM_FOR_THE_MODEL "system_for_the_model" SYSTEM_BY_MODEL Error [AboutTexts]
         "the model accepts system and developer messages, and accepts them in the list of messages"
         "the message is kept as text from the user or, in front of all others, as the system text"
-        "o1-mini and o1-preview; in the list of messages: Claude before Opus 4.8"
+        "o1-mini and o1-preview; in the list of messages: Claude before Opus 4.8, and all models of Google"
         [
             ErrorText "2026-11-18" "Anthropic: Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.",
             Recorded "2026-11-18" "requests to Claude Opus 4.8 and Claude Fable 5 with messages of role system were accepted",
             Recorded "2026-11-18" "a request to o1-mini was refused: 'messages[0].role' does not support 'developer' with this model",
+            ErrorText "2026-11-19" "Gemini: Please use a valid role: user, model.",
+            ErrorText "2026-11-19" "OpenAI, for o1-mini and o1-preview: Unsupported value: 'messages[0].role' does not support 'system' with this model.",
         ]
     MEDIA_WHERE_IT_MAY_STAND "media_where_it_may_stand" ALL Error [AcceptedIfImported]
         "images, audio and files are in messages from the user, or in results that support them"

@@ -144,6 +144,29 @@ fn in_json_lines_every_message_stays_on_its_line() {
 }
 
 #[test]
+fn white_space_between_lines_that_export_does_not_restore_is_reported() {
+    for (path, format) in files() {
+        let is_lines = path.extension().is_some_and(|it| it == "jsonl");
+        // Each line of this file is a document.
+        if !is_lines || !crate::sessions::is_session(format) || path.ends_with("output.jsonl") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let reports = |text: &str| {
+            let warnings = imported(text, format).warnings;
+            warnings.iter().filter(|warning| warning.field == "around the lines").count()
+        };
+        assert_eq!(reports(&text), 0, "{}", path.display());
+        assert_eq!(reports(text.trim_end()), 0, "{}", path.display());
+        let (line_ends, blank_lines) = (text.replace('\n', "\r\n"), text.replace('\n', "\n\n"));
+        let spaces = text.replace("}\n", "} \n");
+        for changed in [line_ends, blank_lines, spaces, format!("\u{feff}{text}")] {
+            assert_eq!(reports(&changed), 1, "{}", path.display());
+        }
+    }
+}
+
+#[test]
 fn compact_files_and_json_lines_are_exported_byte_for_byte() {
     for name in [
         "anthropic/request.json",

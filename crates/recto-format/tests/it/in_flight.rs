@@ -117,6 +117,46 @@ fn a_system_message_stays_one_where_the_model_accepts_it() {
 }
 
 #[test]
+fn a_system_message_keeps_the_fields_that_change_the_effort_or_its_lifetime() {
+    let effort = json!({"role": "system", "content": [], "output_config": {"effort": "low"}});
+    let reminder =
+        json!({"role": "system", "content": "Briefly.", "clear_at": "next_user_message"});
+    let (user, assistant) = (
+        json!({"role": "user", "content": "Go."}),
+        json!({"role": "assistant", "content": "Yes."}),
+    );
+    let list = json!([user, assistant, effort, user, assistant, user, reminder]);
+    let request = json!({"max_tokens": 9, "model": "claude-fable-5-1", "messages": list});
+    let view = imported(&request, Format::Anthropic);
+    let options = |model| RenderOptions { model: Some(model), ..RenderOptions::default() };
+    let found = errors(&view, Target::Anthropic, &options("claude-fable-5-1"));
+    assert_eq!(found, Vec::<String>::new());
+    assert_eq!(rendered(&view, Target::Anthropic, "claude-fable-5-1", "messages"), list);
+    // An older model accepts no system message in the list.
+    assert_eq!(errors(&view, Target::Anthropic, &options("claude-sonnet-4-5")).len(), 2);
+    let older = rendered(&view, Target::Anthropic, "claude-sonnet-4-5", "messages").to_string();
+    assert!(!older.contains("system") && !older.contains("effort"), "{older}");
+    assert!(older.contains("Briefly."), "{older}");
+}
+
+#[test]
+fn a_request_that_continues_a_thread_may_have_results_without_calls() {
+    let list = json!([{"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "1"}]}]);
+    let thread = json!({"type": "continue", "previous_message_id": "msg_1"});
+    let request = json!({"max_tokens": 9, "model": "claude-fable-5", "thread": thread,
+        "messages": list});
+    let view = imported(&request, Format::Anthropic);
+    let found = |thread: &str| {
+        let fields = [("model", "\"claude-fable-5\""), ("thread", thread)];
+        let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+        errors(&view, Target::Anthropic, &options)
+    };
+    assert_eq!(found(&thread.to_string()), Vec::<String>::new());
+    assert_eq!(found(r#"{"type":"create"}"#).len(), 1);
+}
+
+#[test]
 fn the_summary_of_a_compaction_is_text_for_other_providers() {
     let request = json!({"max_tokens": 9, "messages": [
         {"role": "assistant", "content": [

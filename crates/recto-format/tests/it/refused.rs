@@ -149,6 +149,28 @@ fn openai_cases() -> Vec<Case> {
         {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
     ]);
     let long = "c".repeat(41);
+    let with_id = |kind: &str, id: &str| {
+        let message = json!({"type": "message", "id": id, "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": "Yes?", "annotations": []}]});
+        let call = json!({"type": "function_call", "id": id, "call_id": "c1", "name": "f",
+            "arguments": "{}"});
+        let output = json!({"type": "function_call_output", "call_id": "c1", "output": "1"});
+        let user = json!({"role": "user", "content": "Hi"});
+        match kind {
+            "message" => json!([user, message, user]),
+            _ => json!([user, call, output]),
+        }
+    };
+    let parallel = |one: &str, other: &str| {
+        let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+        let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "1"});
+        json!([
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "", "tool_calls": [call(one), call(other)]},
+            result(one),
+            result(other),
+        ])
+    };
     vec![
         chat(
             "no_empty_lists",
@@ -170,19 +192,32 @@ fn openai_cases() -> Vec<Case> {
             item("assistant", "output_text"),
         ),
         responses("parts_of_the_role", item("user", "output_text"), item("user", "input_text")),
+        responses("item_ids", with_id("message", "__fake_id__"), with_id("message", "msg_1")),
+        responses("item_ids", with_id("function_call", ""), with_id("function_call", "fc_1")),
+        chat("unique_ids", parallel("c1", "c1"), parallel("c1", "c2")),
     ]
 }
 
 fn other_cases() -> Vec<Case> {
     let bedrock =
         |text: &str| json!([{"role": "user", "content": [{"text": "Hi"}, {"text": text}]}]);
-    vec![Case {
-        rule: "no_empty_text",
-        target: Target::BedrockConverse,
-        model: "us.amazon.nova-lite-v1:0",
-        rejected: bedrock(" "),
-        accepted: bedrock("?"),
-    }]
+    let gemini = |role: &str| json!([{"role": role, "parts": [{"text": "Be brief."}]}, {"role": "user", "parts": [{"text": "Hi"}]}]);
+    vec![
+        Case {
+            rule: "no_empty_text",
+            target: Target::BedrockConverse,
+            model: "us.amazon.nova-lite-v1:0",
+            rejected: bedrock(" "),
+            accepted: bedrock("?"),
+        },
+        Case {
+            rule: "system_for_the_model",
+            target: Target::Gemini,
+            model: "gemini-2.5-flash",
+            rejected: gemini("system"),
+            accepted: gemini("user"),
+        },
+    ]
 }
 
 fn cases() -> Vec<Case> {

@@ -58,6 +58,7 @@ const TESTED_ELSEWHERE: &[&str] = &[
     "content_is_text",
     "documents_have_a_text",
     "first_from_the_user",
+    "item_ids",
     "last_from_the_user",
     "media_for_the_model",
     "media_has_a_form",

@@ -77,8 +77,18 @@ pub fn check(request: &Value) -> Check {
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages[{index}]");
         let message = object(message, "messages", &at)?;
-        only_fields(message, &["role", "content"], "field", &at)?;
         let role = string(message, "role", "role", &at)?;
+        let fields: &[&str] = match role {
+            "system" => &["role", "content", "output_config", "clear_at"],
+            _ => &["role", "content"],
+        };
+        only_fields(message, fields, "field", &at)?;
+        // A system message without content changes the effort. Its position is free.
+        let is_empty = message.get("content").and_then(Value::as_array).is_some_and(Vec::is_empty);
+        let changes_effort = role == "system" && is_empty && message.contains_key("output_config");
+        if changes_effort && open_calls.is_empty() && accepts_listed_system(request) {
+            continue;
+        }
         // Newer models accept a system message between the user, or the result of a tool that the provider
         // ran, and the assistant.
         let role_at =

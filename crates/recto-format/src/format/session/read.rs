@@ -31,6 +31,7 @@ pub(super) fn import(
         match byte {
             b'[' => {
                 (reader.is_lines, reader.is_in_list) = (false, true);
+                reader.has_only_lines = false;
                 let (number, spacing) = (values.line(), Spacing::at(&mut values)?);
                 reader.list(&mut values, "")?;
                 if reader.has_started || reader.pending.has_lines() {
@@ -47,6 +48,9 @@ pub(super) fn import(
     if reader.has_started || reader.pending.has_lines() {
         reader.end(None)?;
     }
+    if reader.has_only_lines {
+        reader.out.warn_space(&values);
+    }
     Ok(())
 }
 
@@ -56,6 +60,8 @@ struct Reader<'c, 'o, 'a> {
     out: &'o mut StepWriter<'a>,
     /// True if the records of the current session are JSON lines.
     is_lines: bool,
+    /// True if the file is JSON lines: it has no list of records and no document.
+    has_only_lines: bool,
     /// True inside a list at the top of the file.
     is_in_list: bool,
     has_started: bool,
@@ -84,6 +90,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             codec,
             out,
             is_lines: true,
+            has_only_lines: true,
             is_in_list: false,
             has_started: false,
             start: Start::default(),
@@ -179,7 +186,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
             self.end(None)?;
             self.reset();
         }
-        self.is_lines = false;
+        (self.is_lines, self.has_only_lines) = (false, false);
         let mut envelope = String::from("{");
         let mut has_list = false;
         let codec = self.codec;
