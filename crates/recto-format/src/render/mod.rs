@@ -216,7 +216,9 @@ pub fn render<'m>(
         Target::Gemini => gemini::write(&plan, &mut body),
         Target::BedrockConverse => bedrock_converse::write(&plan, &mut body),
     }
-    if !body.has_content && !originals::has_stored_history(options) {
+    // Only Responses accepts a request without a new message.
+    let may_be_empty = target == Target::OpenAiResponses && originals::has_stored_history(options);
+    if !body.has_content && !may_be_empty {
         return Err(Error::NothingToSend { target: target.name() });
     }
     let stable = body.stable.unwrap_or(body.out.len());

@@ -154,6 +154,9 @@ fn a_request_that_continues_a_thread_may_have_results_without_calls() {
     };
     assert_eq!(found(&thread.to_string()), Vec::<String>::new());
     assert_eq!(found(r#"{"type":"create"}"#).len(), 1);
+    let fields = [("thread", r#"{"type":"continue","previous_message_id":"msg_1"}"#)];
+    let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+    assert!(render(&[], Target::Anthropic, &options).is_err(), "a thread needs a new message");
 }
 
 #[test]
