@@ -117,7 +117,7 @@ impl NativeStore {
             let _running = Running::begin();
             OpenStore::open(&address, options.clone())
         });
-        let open = opened.map_err(|error| raised(py, &error))?;
+        let open = opened.map_err(|error| exception(py, &error))?;
         Ok(NativeStore {
             address,
             options,
@@ -128,7 +128,7 @@ impl NativeStore {
 
     /// Answers a request. Raises a `RectoError` if it is refused.
     fn request(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        py.detach(|| self.answer(text)).map_err(|error| raised(py, &error))
+        py.detach(|| self.answer(text)).map_err(|error| exception(py, &error))
     }
 
     /// Answers a request that is a Python object. Returns `NotImplemented` for an object whose JSON is

@@ -1,37 +1,20 @@
-//! Backups of a whole store, and their restoration.
+//! Backups of a whole store in a SQLite file, and their restoration.
 //!
-//! A restoration copies one conversation after the other, each in one transaction. A removed conversation
-//! whose rows forks share is copied without a name, in the transaction of its first fork. So an
-//! interrupted restoration leaves complete conversations only, and the next one skips them.
+//! [`StoreCopy`] copies the conversations, so an interrupted restoration leaves complete conversations only, and
+//! the next one skips them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_core::{Limits, LogIndex, Message, Version};
-use recto_store::{
-    CommitBody, ConversationId, ConversationRow, Entry, NewConversation, PageKind,
-    RestoredConversation, Store, StoredRows, SurveyedConversation, Tenant, Words, WordsOf,
-};
+use recto_core::Version;
+use recto_store::{ConversationId, ConversationRow, Store, SurveyedConversation, Tenant};
 use tracing::Instrument;
 
-use crate::packing;
 use crate::recto::Options;
-use crate::row_reader::{RowReader, damaged};
-use crate::verify::{Verification, is_damage};
+use crate::store_copy::{NewerConversation, RenamedConversation, RestoreReport, Source, StoreCopy};
+use crate::verify::Verification;
 use crate::{Error, Progress, ProgressFn, Recto};
-
-/// A conversation that could not be copied because it is damaged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DamagedConversation {
-    /// The tenant.
-    pub tenant: Tenant,
-    /// The name.
-    pub name: String,
-    /// The first damage that was found.
-    pub fault: String,
-}
 
 /// The result of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,53 +23,6 @@ pub struct BackupReport {
     /// Descriptions of the damage in the store. A backup of a SQLite file contains the damaged rows as
     /// they are; other backups lack the conversations with damaged rows.
     pub damage: Vec<String>,
-}
-
-/// The result of a restoration.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RestoreReport {
-    /// The number of restored conversations.
-    pub conversations: usize,
-    /// The number of their log entries.
-    pub entries: u64,
-    /// The number of conversations that the store already had, from an earlier restoration of the same
-    /// backup, or because the backup was made of this store.
-    pub already_there: usize,
-    /// Those of them that have more versions in the store than in the backup. The store keeps them as they
-    /// are.
-    pub newer: Vec<NewerConversation>,
-    /// The conversations that were not restored because their rows in the backup are damaged.
-    pub damaged: Vec<DamagedConversation>,
-    /// The conversations that got another name, because earlier releases allowed names that
-    /// [`check_name`](crate::check_name) refuses.
-    pub renamed: Vec<RenamedConversation>,
-}
-
-/// A conversation that has more versions in the store than in the backup.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NewerConversation {
-    /// The tenant.
-    pub tenant: Tenant,
-    /// The name.
-    pub name: String,
-    /// Its newest version in the store.
-    pub version: Version,
-    /// Its newest version in the backup.
-    pub backup_version: Version,
-}
-
-/// A conversation that was restored under another name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RenamedConversation {
-    /// The tenant.
-    pub tenant: Tenant,
-    /// The name in the backup.
-    pub from: String,
-    /// The name in the store: `restored ID`.
-    pub to: String,
 }
 
 impl Recto {
@@ -145,9 +81,11 @@ impl Recto {
         let partial = Partial::beside(path)?;
         let store = recto_store::SqliteStore::open(partial.path(), options).await?;
         let copy: Arc<dyn Store> = Arc::new(store);
-        let mut copying = Copying::new(&self.shared.store, &copy, self.shared.is_searched).await?;
+        let source = Source { store: &self.shared.store, is_file: false };
+        let (present, is_searched) = (BTreeSet::new(), self.shared.is_searched);
+        let mut copying = StoreCopy::new(source, &copy, present, is_searched).await?;
         copying.copy_all(progress).await?;
-        let lost = copying.restored.damaged.iter();
+        let lost = copying.report.damaged.iter();
         damage.extend(
             lost.map(|lost| format!("{:?} is not in the backup: {}", lost.name, lost.fault)),
         );
@@ -194,23 +132,22 @@ impl Recto {
         let options = recto_store::SqliteOptions::default();
         let backup: Arc<dyn Store> = Arc::new(recto_store::SqliteStore::open(path, options).await?);
         let recto = Recto::with_store(backup.clone(), Options::default());
-        let store = &self.shared.store;
-        let mut copying = Copying::new(&backup, store, self.shared.is_searched).await?;
-        copying.reads_file = true;
-        copying.replace_refused_names();
-        let total = copying.named().count() as u64;
-        let mut verified = 0;
+        let (to, is_searched) = (&self.shared.store, self.shared.is_searched);
+        let present = Present::of(to).await?;
+        let source = Source { store: &backup, is_file: true };
+        let mut copying = StoreCopy::new(source, to, present.ids(), is_searched).await?;
+        replace_refused_names(&mut copying);
         let named: Vec<_> = copying.named().cloned().collect();
+        let total = named.len() as u64;
         let mut verification = Verification::of(named.iter().filter_map(|it| it.row.as_ref().ok()));
-        for surveyed in &named {
-            verified += 1;
+        for (surveyed, verified) in named.iter().zip(1..) {
             let Ok(row) = &surveyed.row else { continue };
             let conversation = recto.for_tenant(surveyed.tenant.clone()).handle_of(row.clone());
             let report = verification.verify(&conversation, &mut |_| {}).await?;
             match report.faults.into_iter().next() {
                 Some(fault) => copying.skip(surveyed, fault),
-                None if self.has(&surveyed.tenant, row, &mut copying).await? => {}
-                None => copying.check_free(surveyed, row)?,
+                None if self.has(&surveyed.tenant, row, &present, &mut copying.report).await? => {}
+                None => present.check_free(&surveyed.tenant, row)?,
             }
             progress(Progress::new(verified, total * 2));
         }
@@ -218,13 +155,7 @@ impl Recto {
             progress(Progress::new(copied.total + copied.done, copied.total * 2));
         };
         copying.copy_all(copied).await?;
-        Ok(copying.restored)
-    }
-
-    /// Copies the conversations of another store, each completely or not at all.
-    pub(crate) async fn copy_from(&self, from: &Arc<dyn Store>) -> Result<(), Error> {
-        let mut copying = Copying::new(from, &self.shared.store, self.shared.is_searched).await?;
-        copying.copy_all(&mut |_| {}).await
+        Ok(copying.report)
     }
 
     /// Whether this store has a conversation of the backup, at the version of the backup or later.
@@ -232,9 +163,10 @@ impl Recto {
         &self,
         tenant: &Tenant,
         row: &ConversationRow,
-        copying: &mut Copying<'_>,
+        present: &Present,
+        report: &mut RestoreReport,
     ) -> Result<bool, Error> {
-        let Some(present) = copying.present.get(&row.id) else { return Ok(false) };
+        let Some(present) = present.conversations.get(&row.id) else { return Ok(false) };
         let is_same = |present: &&SurveyedConversation| {
             present.tenant == *tenant && present.name.as_deref() == Some(&row.name)
         };
@@ -253,9 +185,9 @@ impl Recto {
                 })
             }
         };
-        copying.restored.already_there += usize::from(is_there);
+        report.already_there += usize::from(is_there);
         if is_there && present.head.version > row.head.version {
-            copying.restored.newer.push(NewerConversation {
+            report.newer.push(NewerConversation {
                 tenant: tenant.clone(),
                 name: row.name.clone(),
                 version: Version(present.head.version),
@@ -263,6 +195,52 @@ impl Recto {
             });
         }
         Ok(is_there)
+    }
+}
+
+/// The conversations of the target before a restoration.
+struct Present {
+    conversations: BTreeMap<ConversationId, SurveyedConversation>,
+    names: BTreeSet<(Tenant, String)>,
+}
+
+impl Present {
+    async fn of(store: &Arc<dyn Store>) -> Result<Present, Error> {
+        let surveyed = store.survey().await?;
+        let name = |it: &SurveyedConversation| Some((it.tenant.clone(), it.name.clone()?));
+        let names = surveyed.iter().filter_map(name).collect();
+        let conversations = surveyed.into_iter().map(|present| (present.id, present)).collect();
+        Ok(Present { conversations, names })
+    }
+
+    fn ids(&self) -> BTreeSet<ConversationId> {
+        self.conversations.keys().copied().collect()
+    }
+
+    /// Fails if the target has the conversation, or another one of its name.
+    fn check_free(&self, tenant: &Tenant, row: &ConversationRow) -> Result<(), Error> {
+        let name = (tenant.clone(), row.name.clone());
+        match self.conversations.contains_key(&row.id) || self.names.contains(&name) {
+            true => Err(recto_store::Error::ConversationExists { name: row.name.clone() }.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Gives another name to the conversations whose name is not allowed any more. It follows from the id, so
+/// that a repeated restoration finds the conversation.
+fn replace_refused_names(copying: &mut StoreCopy<'_>) {
+    for found in &mut copying.conversations {
+        let Some(name) = found.name.as_mut().filter(|name| crate::check_name(name).is_err()) else {
+            continue;
+        };
+        let to = format!("restored {}", found.id);
+        let from = std::mem::replace(name, to.clone());
+        if let Ok(row) = &mut found.row {
+            row.name.clone_from(&to);
+        }
+        let tenant = found.tenant.clone();
+        copying.report.renamed.push(RenamedConversation { tenant, from, to });
     }
 }
 
@@ -338,262 +316,4 @@ impl Drop for Partial {
 fn failed(error: std::io::Error) -> recto_store::Error {
     let reason = error.kind().to_string();
     recto_store::Error::Failed { action: "making a backup", reason, source: None }
-}
-
-/// Copies conversations from one store to another, ancestors before their forks.
-struct Copying<'a> {
-    from: &'a Arc<dyn Store>,
-    to: &'a Arc<dyn Store>,
-    is_searched: bool,
-    /// Whether the source is a file: a backup.
-    reads_file: bool,
-    /// The conversations of the source, ancestors before their forks.
-    source: Vec<SurveyedConversation>,
-    /// The conversations of the target before the copy.
-    present: BTreeMap<ConversationId, SurveyedConversation>,
-    /// The names in the target before the copy.
-    taken: BTreeSet<(Tenant, String)>,
-    /// The conversations that the target has.
-    done: BTreeSet<ConversationId>,
-    /// Damaged conversations, which are not copied.
-    skipped: BTreeSet<ConversationId>,
-    restored: RestoreReport,
-}
-
-impl<'a> Copying<'a> {
-    async fn new(
-        from: &'a Arc<dyn Store>,
-        to: &'a Arc<dyn Store>,
-        is_searched: bool,
-    ) -> Result<Copying<'a>, Error> {
-        let source = from.survey().await?;
-        let present: BTreeMap<_, _> =
-            to.survey().await?.into_iter().map(|present| (present.id, present)).collect();
-        let done = present.keys().copied().collect();
-        let taken = present
-            .values()
-            .filter_map(|present| Some((present.tenant.clone(), present.name.clone()?)));
-        let taken = taken.collect();
-        let (skipped, restored) = Default::default();
-        let reads_file = false;
-        let mut copying = Copying {
-            from,
-            to,
-            is_searched,
-            reads_file,
-            source,
-            present,
-            taken,
-            done,
-            skipped,
-            restored,
-        };
-        let damaged: Vec<_> =
-            copying.source.iter().filter(|found| found.row.is_err()).cloned().collect();
-        for found in damaged {
-            let fault = found.row.as_ref().err().map(ToString::to_string);
-            copying.skip(&found, fault.unwrap_or_default());
-        }
-        Ok(copying)
-    }
-
-    /// Gives another name to the conversations whose name is not allowed any more. It follows from the id,
-    /// so that a repeated restoration finds the conversation.
-    fn replace_refused_names(&mut self) {
-        for found in &mut self.source {
-            let Some(name) = found.name.as_mut().filter(|name| crate::check_name(name).is_err())
-            else {
-                continue;
-            };
-            let to = format!("restored {}", found.id);
-            let from = std::mem::replace(name, to.clone());
-            if let Ok(row) = &mut found.row {
-                row.name.clone_from(&to);
-            }
-            let tenant = found.tenant.clone();
-            self.restored.renamed.push(RenamedConversation { tenant, from, to });
-        }
-    }
-
-    /// The conversations of the source that have a name.
-    fn named(&self) -> impl Iterator<Item = &SurveyedConversation> {
-        self.source.iter().filter(|found| found.name.is_some())
-    }
-
-    /// Does not copy a conversation because it is damaged.
-    fn skip(&mut self, found: &SurveyedConversation, fault: String) {
-        self.skipped.insert(found.id);
-        if let Some(name) = found.name.clone() {
-            let tenant = found.tenant.clone();
-            self.restored.damaged.push(DamagedConversation { tenant, name, fault });
-        }
-    }
-
-    /// Whether an error says that rows of the source are damaged. For a file, an error of SQLite also counts,
-    /// because SQLite reports its damaged structures that way. A server fails for other reasons too.
-    fn is_damage(&self, error: &Error) -> bool {
-        if self.reads_file { is_damage(error) } else { error.is_damage() }
-    }
-
-    /// Fails if the target has the conversation, or another one of its name.
-    fn check_free(&self, found: &SurveyedConversation, row: &ConversationRow) -> Result<(), Error> {
-        let name = (found.tenant.clone(), row.name.clone());
-        match self.present.contains_key(&row.id) || self.taken.contains(&name) {
-            true => Err(recto_store::Error::ConversationExists { name: row.name.clone() }.into()),
-            false => Ok(()),
-        }
-    }
-
-    async fn copy_all(&mut self, progress: ProgressFn<'_>) -> Result<(), Error> {
-        let total = self.named().count() as u64;
-        let mut count = 0;
-        for found in self.source.clone() {
-            let Some(name) = &found.name else { continue };
-            if let Ok(row) = &found.row
-                && !self.skipped.contains(&found.id)
-                && !self.done.contains(&found.id)
-            {
-                match self.with_ancestors(&found, name, row).await {
-                    Err(error) if self.is_damage(&error) => {
-                        self.skip(&found, error.to_string());
-                    }
-                    conversations => self.put(conversations?).await?,
-                }
-            }
-            count += 1;
-            progress(Progress::new(count, total));
-        }
-        Ok(())
-    }
-
-    /// A conversation, and before it the removed conversations that are only kept for their forks and
-    /// that the target lacks.
-    async fn with_ancestors(
-        &self,
-        found: &SurveyedConversation,
-        name: &str,
-        row: &ConversationRow,
-    ) -> Result<Vec<RestoredConversation>, Error> {
-        let mut conversations = Vec::new();
-        for ancestor in row.lineage.iter().filter(|ancestor| !self.done.contains(&ancestor.id)) {
-            let surveyed = self.source.iter().find(|found| found.id == ancestor.id);
-            let surveyed = surveyed.filter(|_| !self.skipped.contains(&ancestor.id));
-            let shared = match surveyed.map(|found| (found, &found.row)) {
-                Some((found, Ok(row))) => {
-                    self.read(&found.tenant, found.name.as_deref(), row).await
-                }
-                _ => Err(damaged(ancestor.id, "a conversation that shares its rows is damaged")),
-            };
-            match shared {
-                Err(error) if self.is_damage(&error) => {
-                    return Ok(vec![self.without_ancestors(&found.tenant, name, row).await?]);
-                }
-                shared => conversations.push(shared?),
-            }
-        }
-        conversations.push(self.read(&found.tenant, Some(name), row).await?);
-        Ok(conversations)
-    }
-
-    /// A fork of a damaged conversation, with a copy of the rows that it shares. It has the same versions,
-    /// messages and links, and no ancestors.
-    async fn without_ancestors(
-        &self,
-        tenant: &Tenant,
-        name: &str,
-        row: &ConversationRow,
-    ) -> Result<RestoredConversation, Error> {
-        let mut restored = self.read(tenant, Some(name), row).await?;
-        let (store, lineage) = (self.from.clone(), row.lineage.clone());
-        let reader = RowReader::new(store, row.id, lineage).await?;
-        let (versions, entries) = reader.own_start();
-        // The first own row of a fork is the version that it starts from.
-        let pages = packing::pages_below(&reader, versions.saturating_sub(1), entries).await?;
-        restored.rows.pages.splice(0..0, pages);
-        restored.new.lineage.clear();
-        if self.is_searched {
-            restored.new.words = words(&self::entries(row.id, &restored.rows)?);
-        }
-        Ok(restored)
-    }
-
-    async fn read(
-        &self,
-        tenant: &Tenant,
-        name: Option<&str>,
-        row: &ConversationRow,
-    ) -> Result<RestoredConversation, Error> {
-        let rows = self.from.rows(row.id).await?;
-        let first = rows.commits.first().ok_or_else(|| damaged(row.id, "it has no version"))?;
-        let words = if self.is_searched { words(&entries(row.id, &rows)?) } else { Vec::new() };
-        let new = NewConversation {
-            id: row.id,
-            tenant: tenant.clone(),
-            name: name.unwrap_or_default().to_owned(),
-            created: row.created,
-            settings: row.settings.clone(),
-            policy: row.policy.clone(),
-            lineage: row.lineage.to_vec(),
-            first: first.clone(),
-            words,
-        };
-        Ok(RestoredConversation { new, is_removed: name.is_none(), rows })
-    }
-
-    async fn put(&mut self, conversations: Vec<RestoredConversation>) -> Result<(), Error> {
-        let mut entries_of_unit = 0;
-        for restored in &conversations {
-            self.done.insert(restored.new.id);
-            entries_of_unit += entries(restored.new.id, &restored.rows)?.len() as u64;
-        }
-        let last = conversations.last().map(|last| (last.new.tenant.clone(), last.new.id));
-        let link = conversations.last().and_then(|last| Some(last.rows.commits.last()?.head.link));
-        let named = conversations.iter().filter(|restored| !restored.is_removed).count();
-        match self.to.restore(conversations).await {
-            // A cancelled restoration may have stored it after the conversations were listed.
-            Err(error @ recto_store::Error::ConversationExists { .. }) => {
-                let present = match &last {
-                    Some((tenant, id)) => self.to.get(tenant, *id).await?,
-                    None => None,
-                };
-                if present.map(|present| present.head.link) != link {
-                    return Err(error.into());
-                }
-                self.restored.already_there += named;
-            }
-            restored => {
-                restored?;
-                self.restored.conversations += named;
-                self.restored.entries += entries_of_unit;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// All entries in the rows of a conversation.
-pub(crate) fn entries(
-    id: ConversationId,
-    rows: &StoredRows,
-) -> Result<BTreeMap<u32, Entry>, Error> {
-    let mut entries = BTreeMap::new();
-    for page in rows.pages.iter().filter(|page| page.kind == PageKind::Entries) {
-        let found = page.entries().map_err(|error| damaged(id, error))?;
-        entries.extend((page.first..).zip(found));
-    }
-    for row in &rows.commits {
-        let body = CommitBody::unpack(&row.body).map_err(|error| damaged(id, error))?;
-        let first = row.head.entries.saturating_sub(body.entries.len() as u32);
-        entries.extend((first..).zip(body.entries));
-    }
-    Ok(entries)
-}
-
-fn words(entries: &BTreeMap<u32, Entry>) -> Vec<WordsOf> {
-    let present = entries.iter().filter(|(_, entry)| entry.meta.gone.is_none());
-    let words = present.filter_map(|(&number, entry)| {
-        let message = Message::from_json_within(&entry.body, &Limits::NONE).ok()?;
-        Some(WordsOf { entry: LogIndex(number).0, words: Words::of(&message.text()) })
-    });
-    words.collect()
 }

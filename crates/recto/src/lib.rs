@@ -105,6 +105,7 @@ mod remove;
 mod row_reader;
 mod salvage;
 mod search;
+mod store_copy;
 mod sync;
 mod temporary;
 mod verify;
@@ -139,9 +140,7 @@ pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant,
 
 pub use self::apply::{Preview, WriteOptions};
 #[cfg(feature = "sqlite")]
-pub use self::backup::{
-    BackupReport, DamagedConversation, NewerConversation, RenamedConversation, RestoreReport,
-};
+pub use self::backup::BackupReport;
 pub use self::clock::Clock;
 pub use self::conversation::{Conversation, Entry};
 pub use self::erase::ErasedMessage;
@@ -158,6 +157,9 @@ pub use self::prune::{Keep, PruneReport};
 pub use self::recto::{ConversationInfo, Options, Recto};
 pub use self::salvage::SalvageReport;
 pub use self::search::FoundMessage;
+pub use self::store_copy::{
+    DamagedConversation, NewerConversation, RenamedConversation, RestoreReport,
+};
 pub use self::temporary::Temporary;
 pub use self::verify::VerifyReport;
 

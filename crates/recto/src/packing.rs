@@ -60,7 +60,6 @@ fn packed(commits: &[Arc<OpenCommit>]) -> Seal {
 
 /// The versions and entries below these numbers as pages. Reads the rows of the conversation and of its
 /// ancestors.
-#[cfg(feature = "sqlite")]
 pub(crate) async fn pages_below(
     reader: &crate::row_reader::RowReader,
     versions: u32,
