@@ -97,7 +97,7 @@ class AsyncConversation:
 
     @property
     def name(self) -> str:
-        """The name, or the id, that the conversation was found with."""
+        """The name, or the id, that this object was made with."""
         return self._sync.name
 '''
 LEFT_OUT = {"open", "shared", "conversations"}

@@ -1,13 +1,13 @@
 //! Fuzz targets. `cargo xtask fuzz` runs them with libFuzzer.
 //!
-//! Built by `cargo fuzz`, a target is a libFuzzer program. Built by `cargo build`, it is a program that runs
-//! the inputs in the files that it gets as arguments: `cargo run -p recto-fuzz --bin wire -- FILE` repeats a
-//! finding in a debugger, without libFuzzer.
+//! `cargo fuzz` builds a target as a libFuzzer program. `cargo build` builds it as a program that runs the
+//! inputs in the files that are its arguments: `cargo run -p recto-fuzz --bin wire -- FILE` repeats a crash
+//! without libFuzzer, for example in a debugger.
 
 #[cfg(fuzzing)]
 pub use libfuzzer_sys;
 
-/// Makes a function that takes bytes the target of this program.
+/// Defines the fuzz target of this program: a function that takes bytes.
 #[macro_export]
 macro_rules! target {
     ($run:path) => {

@@ -69,7 +69,7 @@ class AsyncStore:
         await self.close()
 
     async def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Performs any request of the shared vocabulary, with the response of ``recto exec``."""
+        """Performs any request of ``docs/exec.md``, and returns its response."""
         return await asyncio.to_thread(self._sync.request, request)
 
     async def request_json(self, text: str) -> str:
@@ -108,9 +108,9 @@ class AsyncStore:
     ) -> AsyncConversation:
         """A conversation by its name or id.
 
-        With ``create``, a missing conversation is created: ``True`` for the default settings, or
-        settings. Otherwise nothing is read here, and the first request of a missing conversation
-        raises ``ConversationNotFound``.
+        ``create`` creates a conversation that does not exist: with the default settings if it is
+        ``True``, otherwise with these settings. Without it nothing is read here, and the first
+        request about a missing conversation raises ``ConversationNotFound``.
         """
         return AsyncConversation(
             await asyncio.to_thread(self._sync.conversation, name, create=create)
@@ -119,11 +119,14 @@ class AsyncStore:
     async def list(
         self, *, after: str | None = None, limit: int | None = None
     ) -> List[t.ConversationInfo]:
-        """Conversations in the order of their names, at most ``limit``. Default: 1000."""
+        """Conversations in the order of their names, from the first name after ``after``.
+
+        ``limit`` is their largest number. Default: 1000.
+        """
         return await asyncio.to_thread(self._sync.list, after=after, limit=limit)
 
     async def search(self, text: str, *, limit: int | None = None) -> List[t.SearchHit]:
-        """Messages of all conversations that contain all words of the text."""
+        """Messages that contain all words of the text, in all conversations."""
         return await asyncio.to_thread(self._sync.search, text, limit=limit)
 
     async def import_transcript(
@@ -134,7 +137,10 @@ class AsyncStore:
         format: str | None = None,
         settings: t.Settings | None = None,
     ) -> t.Imported:
-        """Imports a transcript: JSON, or a string that holds it. The format is recognised."""
+        """Imports a transcript: JSON, or a string that contains it.
+
+        Without ``format``, the format is recognised.
+        """
         return await asyncio.to_thread(
             self._sync.import_transcript, name, data, format=format, settings=settings
         )
@@ -144,7 +150,10 @@ class AsyncStore:
         return await asyncio.to_thread(self._sync.verify)
 
     async def close(self) -> None:
-        """Closes the store when its running requests have ended. Closing it again has no effect."""
+        """Closes the store. Running requests are completed, later ones are refused.
+
+        Closing it again has no effect.
+        """
         await asyncio.to_thread(self._sync.close)
 
 
@@ -161,7 +170,7 @@ class AsyncConversation:
 
     @property
     def name(self) -> str:
-        """The name, or the id, that the conversation was found with."""
+        """The name, or the id, that this object was made with."""
         return self._sync.name
 
     async def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -294,7 +303,7 @@ class AsyncConversation:
     async def set_tools(
         self, tools: Sequence[Mapping[str, Any]], **options: Unpack[t.WriteOptions]
     ) -> t.Outcome:
-        """Sets the tools. An empty list means none."""
+        """Sets the tools. An empty list removes all tools."""
         return await asyncio.to_thread(self._sync.set_tools, tools, **options)
 
     async def messages(self, *, at: int | None = None) -> list[dict[str, Any]]:
@@ -326,11 +335,11 @@ class AsyncConversation:
         return await asyncio.to_thread(self._sync.versions, limit=limit, before=before)
 
     async def stats(self) -> t.Stats:
-        """The figures of the newest version."""
+        """The statistics of the newest version: messages, batches and tokens."""
         return await asyncio.to_thread(self._sync.stats)
 
     async def info(self) -> t.Info:
-        """The figures, marks, tools and warnings of the conversation."""
+        """The statistics, marks, tools and warnings of the conversation."""
         return await asyncio.to_thread(self._sync.info)
 
     async def diff(self, old: int, new: int) -> t.Difference:
@@ -346,7 +355,7 @@ class AsyncConversation:
         return await asyncio.to_thread(self._sync.marks, at=at)
 
     async def mark_map(self, *, scope: t.Scope = "visible", at: int | None = None) -> t.MarkMap:
-        """The mark map of the contract."""
+        """The mark map: the view, the entries of each role and the batch boundaries."""
         return await asyncio.to_thread(self._sync.mark_map, scope=scope, at=at)
 
     async def tools(self, *, at: int | None = None) -> list[dict[str, Any]]:
@@ -366,7 +375,7 @@ class AsyncConversation:
         return await asyncio.to_thread(self._sync.state, at=at)
 
     async def snapshot(self, batch: int) -> t.BatchSnapshot:
-        """A batch of the live path."""
+        """The snapshot of a batch of the live path: its messages, and why it was opened."""
         return await asyncio.to_thread(self._sync.snapshot, batch)
 
     async def render(
@@ -416,7 +425,7 @@ class AsyncConversation:
         return await asyncio.to_thread(self._sync.settings)
 
     async def change_settings(self, changes: Mapping[str, Any]) -> t.ConversationSettings:
-        """Changes ``tools``, ``tokenLimit`` or ``compression``. ``None`` means none."""
+        """Changes ``tools``, ``tokenLimit`` or ``compression``. ``None`` removes a setting."""
         return await asyncio.to_thread(self._sync.change_settings, changes)
 
     async def prune(

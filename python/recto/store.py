@@ -69,7 +69,10 @@ class Store:
 
     @classmethod
     def shared(cls, address: str) -> Store:
-        """The store at an address that all callers in this process share. It stays open."""
+        """The open store at an address, the same for all callers in this process.
+
+        The first call opens it.
+        """
         with _shared_lock:
             store = _SHARED.get(address)
             if store is None or store.closed:
@@ -77,7 +80,7 @@ class Store:
             return store
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Performs any request of the shared vocabulary, with the response of ``recto exec``."""
+        """Performs any request of ``docs/exec.md``, and returns its response."""
         response = self._native.call(request)
         if response is not NotImplemented:
             return response
@@ -128,9 +131,9 @@ class Store:
     def conversation(self, name: str, *, create: bool | t.Settings = False) -> Conversation:
         """A conversation by its name or id.
 
-        With ``create``, a missing conversation is created: ``True`` for the default settings, or
-        settings. Otherwise nothing is read here, and the first request of a missing conversation
-        raises ``ConversationNotFound``.
+        ``create`` creates a conversation that does not exist: with the default settings if it is
+        ``True``, otherwise with these settings. Without it nothing is read here, and the first
+        request about a missing conversation raises ``ConversationNotFound``.
         """
         if create is not False:
             settings: Mapping[str, Any] = {} if create is True else create
@@ -143,7 +146,10 @@ class Store:
     def list(
         self, *, after: str | None = None, limit: int | None = None
     ) -> List[t.ConversationInfo]:
-        """Conversations in the order of their names, at most ``limit``. Default: 1000."""
+        """Conversations in the order of their names, from the first name after ``after``.
+
+        ``limit`` is their largest number. Default: 1000.
+        """
         options = _given({"after": after, "limit": limit})
         return self.request({"list": options or True})["conversations"]
 
@@ -159,7 +165,7 @@ class Store:
             after = found[-1]["name"]
 
     def search(self, text: str, *, limit: int | None = None) -> List[t.SearchHit]:
-        """Messages of all conversations that contain all words of the text."""
+        """Messages that contain all words of the text, in all conversations."""
         return self.request({"search": text, "limit": limit})["messages"]
 
     def import_transcript(
@@ -170,7 +176,10 @@ class Store:
         format: str | None = None,
         settings: t.Settings | None = None,
     ) -> t.Imported:
-        """Imports a transcript: JSON, or a string that holds it. The format is recognised."""
+        """Imports a transcript: JSON, or a string that contains it.
+
+        Without ``format``, the format is recognised.
+        """
         request = {"import": name, "data": data, "format": format, "settings": settings}
         return cast("t.Imported", self.request(request))
 
@@ -191,7 +200,10 @@ class Store:
         return self._native.is_closed()
 
     def close(self) -> None:
-        """Closes the store when its running requests have ended. Closing it again has no effect."""
+        """Closes the store. Running requests are completed, later ones are refused.
+
+        Closing it again has no effect.
+        """
         self._native.close()
 
     def __enter__(self) -> Self:
@@ -217,7 +229,7 @@ class Store:
 
 
 class Conversation:
-    """A conversation of a store. It holds only the name: every method is a request."""
+    """A conversation of a store. It holds only its store and its name: every method is a request."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
@@ -230,7 +242,7 @@ class Conversation:
 
     @property
     def name(self) -> str:
-        """The name, or the id, that the conversation was found with."""
+        """The name, or the id, that this object was made with."""
         return self._name
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -388,7 +400,7 @@ class Conversation:
     def set_tools(
         self, tools: Sequence[Mapping[str, Any]], **options: Unpack[t.WriteOptions]
     ) -> t.Outcome:
-        """Sets the tools. An empty list means none."""
+        """Sets the tools. An empty list removes all tools."""
         return cast("t.Outcome", self.request({"setTools": tools, **_write_options(options)}))
 
     # Reads
@@ -424,11 +436,11 @@ class Conversation:
         return self.request({"log": options or True})["versions"]
 
     def stats(self) -> t.Stats:
-        """The figures of the newest version."""
+        """The statistics of the newest version: messages, batches and tokens."""
         return cast("t.Stats", self.request({"stats": True}))
 
     def info(self) -> t.Info:
-        """The figures, marks, tools and warnings of the conversation."""
+        """The statistics, marks, tools and warnings of the conversation."""
         return cast("t.Info", self.request({"info": True}))
 
     def diff(self, old: int, new: int) -> t.Difference:
@@ -444,7 +456,7 @@ class Conversation:
         return self.request({"marks": True, "at": at})["marks"]
 
     def mark_map(self, *, scope: t.Scope = "visible", at: int | None = None) -> t.MarkMap:
-        """The mark map of the contract."""
+        """The mark map: the view, the entries of each role and the batch boundaries."""
         return cast("t.MarkMap", self.request({"markMap": {"scope": scope}, "at": at}))
 
     def tools(self, *, at: int | None = None) -> list[dict[str, Any]]:
@@ -465,7 +477,7 @@ class Conversation:
         return cast("t.State", self.request({"state": True, "at": at}))
 
     def snapshot(self, batch: int) -> t.BatchSnapshot:
-        """A batch of the live path."""
+        """The snapshot of a batch of the live path: its messages, and why it was opened."""
         return cast("t.BatchSnapshot", self.request({"snapshot": batch}))
 
     def render(
@@ -519,7 +531,7 @@ class Conversation:
         return cast("t.ConversationSettings", self.request({"settings": True}))
 
     def change_settings(self, changes: Mapping[str, Any]) -> t.ConversationSettings:
-        """Changes ``tools``, ``tokenLimit`` or ``compression``. ``None`` means none."""
+        """Changes ``tools``, ``tokenLimit`` or ``compression``. ``None`` removes a setting."""
         return cast("t.ConversationSettings", self.request({"settings": changes}))
 
     def prune(
@@ -558,7 +570,7 @@ class Conversation:
 
 
 def _listed(messages: t.Message | Iterable[t.Message]) -> list[t.Message]:
-    # A dict is a Mapping; the test of its type takes a tenth of the time.
+    # The test for a dict takes a tenth of the time of the test for a Mapping.
     if type(messages) is dict or isinstance(messages, Mapping):
         return [cast("t.Message", messages)]
     return list(messages)
@@ -618,7 +630,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def opened(store: object) -> Store:
-    """The store, or the shared store at an address, that an adapter was given."""
+    """The store that an adapter was given, or the shared store at the address that it was given."""
     if isinstance(store, str):
         return Store.shared(store)
     if not isinstance(store, Store):

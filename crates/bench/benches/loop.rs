@@ -1,9 +1,10 @@
 //! Recto's own work for a turn: token check, render, record, commit. The time of the model is subtracted.
 //!
-//! A conversation of 10,000 messages in a SQLite file, of which 200 are visible; a provider on loopback.
+//! The conversation has 10,000 messages in a SQLite file, of which 200 are visible. The provider is a server
+//! on loopback.
 //!
-//! `--peer PYTHON SCRIPT` runs the same turn with another program, before and after Recto's, against the
-//! same provider; `--json` prints one line of JSON. (`cargo xtask bench loop` passes both.)
+//! `--peer PYTHON SCRIPT` also measures the same turn with another program and the same provider, once before
+//! Recto is measured and once after it. `--json` prints one line of JSON. `cargo xtask bench loop` passes both.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -61,12 +62,16 @@ const STREAM: &str = concat!(
 /// The same reply without streaming, for programs that do not request a stream.
 const WHOLE: &str = r#"{"choices":[{"message":{"role":"assistant","content":"All is well, as far as I can see."},"finish_reason":"stop"}],"usage":{"prompt_tokens":12000,"completion_tokens":9}}"#;
 
-/// Rounds and turns. The first round opens the store and is ignored. The fastest of the other rounds counts,
-/// because other processes use the machine too.
+/// Number of turns that are run.
 const TURNS: usize = 155;
+/// Number of turns of a round. The first round is not counted, because its turns fill the caches. The result is
+/// the median of the fastest other round, because other processes use the machine too.
 const ROUND: usize = 5;
+/// Number of visible messages before the first turn.
 const VISIBLE: usize = 200;
+/// Number of messages in the log before the first turn.
 const MESSAGES: usize = 10_000;
+/// Upper bound of the result.
 const LIMIT: Duration = Duration::from_millis(3);
 
 fn main() {
@@ -110,7 +115,7 @@ fn main() {
             );
         }
     }
-    assert!(median < LIMIT, "over the limit");
+    assert!(median < LIMIT, "a turn takes {median:?}, which is not under the limit of {LIMIT:?}");
 }
 
 fn median_of(mut times: Vec<Duration>) -> Duration {
@@ -118,7 +123,7 @@ fn median_of(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// The median of another program's quickest round.
+/// The median of the fastest round of another program.
 fn theirs(python: &str, script: &str, server: &ModelServer) -> Duration {
     let url = format!("{}/v1/chat/completions", server.url());
     let output = std::process::Command::new(python)
@@ -132,7 +137,7 @@ fn theirs(python: &str, script: &str, server: &ModelServer) -> Duration {
     Duration::from_secs_f64(line["median"].as_f64().expect("a median"))
 }
 
-/// The time of each turn, without the model.
+/// The time of each turn, without the time of the model.
 async fn measure(server: &ModelServer, is_json: bool) -> Vec<Duration> {
     let folder = tempfile::tempdir().expect("a folder for the file");
     let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
@@ -171,7 +176,7 @@ async fn measure(server: &ModelServer, is_json: bool) -> Vec<Duration> {
     own
 }
 
-/// The time of each part of a turn.
+/// Measures the parts of a turn one by one, and prints the median time of each.
 async fn parts(agent: &Agent) {
     let conversation = agent.conversation();
     let (mut append, mut read, mut render, mut version) =

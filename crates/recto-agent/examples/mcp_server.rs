@@ -1,8 +1,8 @@
 //! An MCP server for the tests. The first argument selects its behaviour: correct, or one of many
 //! faults.
 //!
-//! `good` has a handshake, lists its tools in two pages, and sends requests of its own before the
-//! response to a call.
+//! `good` answers the handshake, lists its tools in two pages, and sends two requests to the client before
+//! it answers a call.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a server prints its messages")]
 
@@ -18,7 +18,7 @@ fn main() {
         std::process::exit(3);
     }
     let mut has_shaken_hands = false;
-    // The response to the first request, until the second request comes.
+    // `slow modern` sends the response to the first request only after the second request has come.
     let mut held_back = None;
     let mut is_first = true;
     while let Some(line) = hear() {
@@ -99,7 +99,8 @@ fn answer(kind: &str, message: &Value, line: &str) -> Option<Value> {
                     names.sort();
                     names.join(" ")
                 }
-                // The text of the field, without the closing brackets after it.
+                // The bytes of `arguments`, which is the last field of the request after a handshake. All
+                // braces at its end are replaced by one, so its last value must not be an object.
                 _ => {
                     let at = line.find("\"arguments\":")? + "\"arguments\":".len();
                     line[at..].trim_end_matches('}').to_owned() + "}"
@@ -121,10 +122,10 @@ fn call(
     let said = |text: &str| json!({"content": [{"type": "text", "text": text}]});
     match kind {
         "dies" => {
-            eprintln!("segmentation fault, more or less");
+            eprintln!("segmentation fault");
             std::process::exit(9);
         }
-        // Only in the first process: a file marks it.
+        // Exits in the first process only. A file, the second argument, shows that it has run.
         "dies once" => {
             let file = std::env::args().nth(2).expect("a file");
             if !std::fs::exists(&file).unwrap_or(true) {
@@ -134,7 +135,7 @@ fn call(
             result(said(text))
         }
         "late" => None,
-        // Only the first call of the process.
+        // The first call of the process gets no response.
         "late once" => {
             static CALLS: AtomicUsize = AtomicUsize::new(0);
             match CALLS.fetch_add(1, Ordering::Relaxed) {

@@ -11,7 +11,8 @@ use crate::program::{self, ProcessGroup};
 use crate::tool::CANCELLED;
 use crate::{BoxFuture, RunTool, Secret, ToolInput, ToolOutput};
 
-/// Maximum time to read the output after the program has exited. A descendant may keep it open.
+/// Maximum time to read the output after the program has exited, because a descendant may keep the output
+/// open.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// A tool that starts a program for every call.
@@ -31,12 +32,13 @@ pub struct CommandTool {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Additional environment variables. Of the parent's environment the program inherits only basic
-    /// variables such as `PATH` and `HOME`, so that it does not see API keys.
+    /// Additional environment variables. The program inherits only basic variables of this process, such as
+    /// `PATH` and `HOME`, so that it does not see API keys.
     pub variables: Vec<(String, Secret)>,
     /// Maximum duration of a call. Default: 1 minute.
     pub timeout: Duration,
-    /// Maximum output of a call in bytes. A longer output loses its middle. Default: 64 KiB.
+    /// Maximum bytes of standard output, and of standard error, in the output of a call. A longer one loses
+    /// its middle. Default: 64 KiB each.
     pub max_output_bytes: usize,
 }
 
@@ -72,7 +74,7 @@ impl CommandTool {
     ) -> std::io::Result<ExitStatus> {
         let mut program =
             program::command(&self.program, &self.arguments, &self.variables).spawn()?;
-        // Dropping the future kills the program.
+        // Dropping the future drops the group, which kills the program and its descendants.
         let group = ProcessGroup::of(&program);
         let mut stdin = program.stdin.take().expect("`program::command` pipes it");
         let stdout = program.stdout.take().expect("`program::command` pipes it");

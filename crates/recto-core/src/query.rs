@@ -108,7 +108,7 @@ impl Query {
             ));
         }
         if self.mark.as_deref() == Some("") {
-            return Err(Error::operation_field("mark", "mark is empty; name a label"));
+            return Err(Error::operation_field("mark", "mark must have at least 1 character"));
         }
         if self.roles.is_some_and(RoleSet::is_empty) {
             return Err(Error::operation_field("roles", "roles is empty; name at least one role"));

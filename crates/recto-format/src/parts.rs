@@ -1,9 +1,9 @@
-//! The parts of a Recto message, as slices of its text.
+//! The parts of a Recto message, as slices of its JSON.
 //!
 //! Recto messages are the neutral form between all formats: importers write them, exporters and
 //! renderers read them. Strings stay escaped, and the input of a tool call stays the original JSON.
 //!
-//! Beside the fields of the contract, these fields have a meaning in this crate:
+//! In addition to the fields of the contract, these fields have a meaning in this crate:
 //!
 //! | field | of | meaning |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //!
 //! A tool part in the nested form, such as `{"type":"tool_use","tool_use":{id,name,input}}`, is read
 //! like one in the flat form. The fields of the table are beside the nested object, not in it. A part's
-//! `json` is the unchanged text of the part; `flat.rs` converts nested parts for formats that copy it.
+//! `json` is the JSON of the part as it was stored; `flat.rs` makes nested parts flat for formats that copy it.
 //!
 //! Images, audio and files are described in [`Media`].
 
@@ -42,14 +42,14 @@ pub struct MessageParts<'a> {
     pub source: Option<Source<'a>>,
     /// The JSON of the message.
     pub json: &'a str,
-    /// True if the message has fields beside `role`, `content` and `metadata`.
+    /// True if the message has fields other than `role`, `content` and `metadata`.
     pub(crate) has_other_fields: bool,
     /// Byte offset of the value of `metadata`.
     metadata_at: Option<usize>,
 }
 
-/// One part of a message. `json` is the text of the whole part; for a content that is a string, it is
-/// that string.
+/// One part of a message. `json` is the JSON of the whole part, or the JSON string if the content is a
+/// string.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Part<'a> {
@@ -59,9 +59,9 @@ pub enum Part<'a> {
         text: Str<'a>,
         /// The JSON of the part.
         json: &'a str,
-        /// True if the part has further fields.
+        /// True if the part has fields other than those of this variant.
         has_more: bool,
-        /// True if one of them is in the table of this module.
+        /// True if one of these other fields has a meaning in this crate, such as `cache_control`.
         has_known_fields: bool,
     },
     /// Thinking of the model.
@@ -85,9 +85,9 @@ pub enum Part<'a> {
         input: &'a str,
         /// The JSON of the part.
         json: &'a str,
-        /// True if the part has further fields.
+        /// True if the part has fields other than those of this variant.
         has_more: bool,
-        /// True if one of them is in the table of this module.
+        /// True if one of these other fields has a meaning in this crate, such as `cache_control`.
         has_known_fields: bool,
     },
     /// The result of a tool call.
@@ -100,9 +100,9 @@ pub enum Part<'a> {
         is_error: bool,
         /// The JSON of the part.
         json: &'a str,
-        /// True if the part has further fields.
+        /// True if the part has fields other than those of this variant.
         has_more: bool,
-        /// True if one of them is in the table of this module.
+        /// True if one of these other fields has a meaning in this crate, such as `cache_control`.
         has_known_fields: bool,
     },
     /// A part of any other type, such as one that only one provider supports.
@@ -136,7 +136,7 @@ impl<'a> MessageParts<'a> {
         self.json[..at].strip_suffix(",\"metadata\":").filter(|_| is_last)
     }
 
-    /// Reads the text of a valid Recto message.
+    /// Reads the JSON of a valid Recto message.
     pub(crate) fn of_json(role: Role, json: &'a str) -> MessageParts<'a> {
         let mut read = MessageParts {
             role,
@@ -293,7 +293,8 @@ impl<'a> Part<'a> {
         if self.has_known_fields() { json::get_str(self.json(), "signature") } else { None }
     }
 
-    /// True if the part has fields beside those of its variant.
+    /// True if the part has fields other than those of its variant. Always true for thinking, media and parts
+    /// of other types, whose fields are not examined.
     pub fn has_more(&self) -> bool {
         match self {
             Part::Text { has_more, .. }
@@ -303,7 +304,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// True if the part may have further fields with a meaning in this crate, such as `cache_control`.
+    /// True if the part may have other fields with a meaning in this crate, such as `cache_control`. Always
+    /// true for thinking, media and parts of other types, whose fields are not examined.
     pub(crate) fn has_known_fields(&self) -> bool {
         match self {
             Part::Text { has_known_fields, .. }
@@ -320,7 +322,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The known fields of a part, read in one pass.
+/// The fields of a part, read in one pass.
 #[derive(Default)]
 struct PartFields<'a> {
     kind: Option<Str<'a>>,
@@ -341,7 +343,8 @@ struct PartFields<'a> {
 }
 
 impl<'a> PartFields<'a> {
-    /// Moves the fields of a nested tool part to the top. Any other part stays unchanged.
+    /// The fields of a tool part in the flat form: those of its nested object replace the others. Any other
+    /// part stays unchanged.
     fn with_nested(mut self) -> PartFields<'a> {
         if self.tool_use.is_none() && self.tool_result.is_none() {
             return self;

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::EntryMeta;
 
-/// The hash chain of a conversation up to a version.
+/// The hash of a version of a conversation and of all versions before it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Link(pub [u8; 32]);
 
@@ -50,7 +50,7 @@ impl Link {
     }
 }
 
-/// SHA-256 of a record, a message or a request.
+/// SHA-256 of bytes, such as those of a record, a message or a request.
 pub fn hash_of(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }

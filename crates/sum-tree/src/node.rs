@@ -7,7 +7,8 @@ use triomphe::ThinArc;
 
 use crate::{Item, Summary};
 
-/// Whether nodes have at most four entries, so that short sequences make deep trees. For tests only:
+/// Whether inner nodes have at most four children and leaves two items, so that short sequences make deep
+/// trees. For tests only:
 /// `RUSTFLAGS="--cfg recto_tiny_nodes"`.
 const TINY: bool = cfg!(recto_tiny_nodes);
 
@@ -47,7 +48,8 @@ pub(crate) struct Entry<T: Item> {
     pub(crate) link: Link<T>,
 }
 
-/// A balanced tree without a tail. Its root may be less than half full.
+/// A balanced tree of nodes, without the tail of a [`SumTree`](crate::SumTree). Its root may be less than half
+/// full.
 #[derive(Clone)]
 pub(crate) struct Subtree<T: Item> {
     pub(crate) entry: Entry<T>,
@@ -78,8 +80,8 @@ impl<T: Item> Entry<T> {
 
     /// A leaf of clones of these items.
     pub(crate) fn leaf_of(items: &[&T]) -> Self {
-        // The summary is computed before the items are cloned: reads of distant items overlap, while a
-        // clone (a reference count) waits for each item.
+        // The summary is computed first, because the processor reads several distant items at the same time.
+        // Cloning would read them one after the other: it changes a reference count in each item.
         let summary = T::sum(items.iter().copied());
         let items = items.iter().map(|&item| item.clone());
         Entry { summary, link: Link::Leaf(ThinArc::from_header_and_iter((), items)) }

@@ -18,7 +18,8 @@ pub fn nested(message: &Value) -> Value {
     with_parts(message, &nested_part)
 }
 
-/// The fields in the nested object of a tool part; `None` for another part.
+/// The type of a tool part, and the names of the fields that its nested object contains. `None` for any
+/// other part.
 fn fields(part: &Value) -> Option<(&'static str, [&'static str; 3])> {
     match part["type"].as_str()? {
         "tool_use" => Some(("tool_use", ["id", "name", "input"])),

@@ -64,7 +64,7 @@ const LIBRARIES: &[Library] = &[
     },
 ];
 
-/// Maximum time of another library to write the run, in seconds.
+/// Seconds after which another library that is still writing the run is stopped.
 const MAX_SECONDS: u32 = 75;
 /// Maximum time of a run that is repeated, in seconds. A slower library runs only once.
 const MAX_REPEATED_SECONDS: f64 = 15.0;

@@ -16,7 +16,8 @@ const QUERY: &[Bar] = &[Under(5e-6)];
 const FIT: &[Bar] = &[Under(200e-6)];
 const TEXT: &[Bar] = &[Over(1e9)];
 const DIFF: &[Bar] = &[GrowthUnder(5.0)];
-// A tree of 10³ messages has only 32 leaves, so 100 edits change at most these.
+// A tree of 10³ messages has only 32 leaves, so 100 edits change at most 32 leaves there, and up to 100 in
+// larger trees.
 const LONG_DIFF: &[Bar] = &[GrowthUnder(30.0)];
 
 pub(crate) const SECTIONS: &[Section] = &[
@@ -27,7 +28,7 @@ pub(crate) const SECTIONS: &[Section] = &[
             row("ROLLBACK to a batch", Seconds, ROLLBACK),
             row("ROLLBACK to a recent version", Seconds, ROLLBACK),
             row("ROLLBACK to a version", Seconds, ROLLBACK),
-            // A rollback does not read the memory of its target version; reading the sizes does.
+            // A rollback alone does not read the memory of its target version; reading the figures does.
             row("  and its figures read", Seconds, &[]),
             row("UNDO", Seconds, KEEP),
             row("REDO", Seconds, KEEP),
@@ -52,7 +53,7 @@ pub(crate) const SECTIONS: &[Section] = &[
             row("MARK", Seconds, &[]),
             row("INSERT, outcome read", Seconds, LONGER_EDIT),
             row("DELETE after 200 edits", Seconds, LONGER_EDIT),
-            // Most of the time is for the warnings, which list every exchange that the edits have torn.
+            // Warnings take most of the time: they list every tool exchange that the edits have torn.
             row("INSERT after 200 edits, outcome read", Seconds, &[]),
             row("APPEND, not counted", Seconds, &[Under(1e-6)]),
             row("APPEND, approx", Seconds, &[]),

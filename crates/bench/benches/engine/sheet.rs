@@ -25,7 +25,7 @@ impl Sheet<'_> {
         self.rows(&[row], measure);
     }
 
-    /// Measures a value that several rows share.
+    /// Measures a value that several rows share. Returns it; `None` if none of the rows is selected.
     pub(crate) fn rows(
         &mut self,
         rows: &[&'static str],
@@ -43,7 +43,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Prints the present step if standard error is a terminal.
+/// Prints the current step on standard error, if it is a terminal. Each step overwrites the one before it.
 pub(crate) fn note(what: &str) {
     let mut out = std::io::stderr();
     if out.is_terminal() {

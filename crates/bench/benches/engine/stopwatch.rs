@@ -1,5 +1,5 @@
-//! Time measurements on a machine that runs other work as well: of many short samples, the first quartile is
-//! reported.
+//! Time measurements. Each reports the first quartile of many short samples, because the machine may run other
+//! work at the same time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ impl Sampling {
     }
 
     /// The time of one request that cannot be applied to its own result. Before each request the
-    /// conversation is rolled back to its first version, which is not measured.
+    /// conversation is rolled back to the version of `start`. The rollback is not measured.
     pub(crate) fn each(
         self,
         start: &Conversation,
@@ -94,8 +94,9 @@ impl Sampling {
         })
     }
 
-    /// The first quartile of as many samples as the budget allows: at least three, or fewer if these take
-    /// over four times the budget.
+    /// The first quartile of the samples. Sampling ends after the maximum number of samples, or after the
+    /// sample with which the budget is exceeded. Before the third sample it ends only if four times the
+    /// budget is exceeded.
     pub(crate) fn samples(self, mut sample: impl FnMut() -> f64) -> f64 {
         let begin = Instant::now();
         let mut times = Vec::with_capacity(self.samples);

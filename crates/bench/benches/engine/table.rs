@@ -17,11 +17,11 @@ pub(crate) enum Unit {
 /// The limit of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
-    /// Upper bound at the largest size.
+    /// Upper bound of the value at the largest size.
     Under(f64),
-    /// Lower bound at the largest size.
+    /// Lower bound of the value at the largest size.
     Over(f64),
-    /// Upper bound of the growth from the smallest to the largest size.
+    /// Upper bound of the growth: the value at the largest size divided by the value at the smallest.
     GrowthUnder(f64),
     /// Minimum ratio to the plain list at 10⁵ messages.
     TimesBetter(f64),
@@ -40,6 +40,7 @@ pub(crate) struct Section {
     pub(crate) rows: &'static [Row],
 }
 
+/// The implementation that is measured: Recto, or the plain list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
     Recto,
@@ -105,6 +106,7 @@ impl Table {
         })
     }
 
+    /// The limits that the row does not meet, or whose value was not measured.
     fn missed(&self, row: &Row) -> Vec<Bar> {
         row.bars.iter().copied().filter(|&bar| self.meets(row, bar) != Some(true)).collect()
     }
@@ -244,7 +246,8 @@ fn power(size: usize) -> String {
     }
 }
 
-/// Three digits, and commas between thousands.
+/// A number with two decimals below 10, with one below 100, and with none above. Commas separate the
+/// thousands.
 fn rounded(value: f64) -> String {
     if value < 99.95 {
         let places = if value < 9.995 { 2 } else { 1 };

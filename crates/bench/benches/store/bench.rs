@@ -1,4 +1,4 @@
-//! Shared by all parts: a folder, a runtime, messages, and times.
+//! What all parts of the benchmark use: a folder, a runtime, messages, and samples of times.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ pub(crate) fn messages(count: usize) -> impl Iterator<Item = Message> {
     AgentRun::new(1).take(count).map(|json| Message::from_json(&json).expect("it is a message"))
 }
 
-/// The size of a SQLite file together with its journal, in bytes.
+/// The size of a SQLite file together with its write-ahead log and shared-memory file, in bytes.
 pub(crate) fn bytes_on_disk(path: &Path) -> u64 {
     let beside = |ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());

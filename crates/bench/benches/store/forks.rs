@@ -1,5 +1,5 @@
-//! Time of a fork. A fork is durable, so it takes at least as long as a commit of one row, which is measured
-//! for comparison.
+//! Time of a fork. A fork is durable, so it takes at least as long as a commit of one row. The benchmark
+//! measures such a commit for comparison.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
                     times.push(clock);
                 }
                 let clock = Instant::now();
-                bare.append("a fork is about as long as this row, which is committed as it is");
+                bare.append("a fork stores a row with about as many bytes as this bare row");
                 row.push(clock);
             }
         });

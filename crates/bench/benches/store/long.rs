@@ -1,4 +1,4 @@
-//! Long conversations for other parts.
+//! Long conversations that other parts of the benchmark open.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ pub(crate) const NAME: &str = "long";
 /// The length of the view at the end.
 pub(crate) const VIEW: usize = 50;
 
-/// A file with a conversation of `count` messages and `cuts` TRUNCATE operations. Each of them keeps 40
-/// messages, and `count / cuts` messages follow.
+/// A file with a conversation of `count` messages. `cuts` times, a TRUNCATE keeps 40 messages and an APPEND
+/// adds `count / cuts`. A last TRUNCATE keeps [`VIEW`] messages.
 pub(crate) fn conversation(bench: &Bench, count: usize, cuts: usize) -> PathBuf {
     let path = bench.path(&format!("long-{count}-{cuts}.db"));
     if path.exists() {

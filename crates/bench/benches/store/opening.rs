@@ -46,7 +46,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     });
     table.row(Row::new("open, read its view of 50", Unit::Seconds, usual).bar(Bar::Under(5e-3)));
     let empty = long::conversation(bench, VIEW, 1);
-    let row = Row::new("  most memory of a process that does", Unit::Bytes, memory(&opener.path));
+    let row = Row::new("  peak memory of a process for this", Unit::Bytes, memory(&opener.path));
     table.row(row.beside("for 50 messages", memory(&empty)));
 }
 
@@ -57,7 +57,7 @@ struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    /// The usual time and the 95th percentile, in seconds.
+    /// The 25th and the 95th percentile of the times, in seconds.
     fn times<F: Future<Output = ()>>(
         &self,
         mut read: impl FnMut(Conversation, usize) -> F,

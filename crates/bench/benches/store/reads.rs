@@ -1,5 +1,6 @@
 //! Reads of a long conversation: alone, while a writer appends to it, and while it is verified. Reads use
-//! a published snapshot, so their slowest times may not grow with those of a commit or of `verify`.
+//! a published snapshot and do not wait for a commit or for `verify`, so the 99th percentile of their times
+//! has a limit during both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

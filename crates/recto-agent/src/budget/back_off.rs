@@ -4,7 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Strategy;
 
-/// A failed strategy is skipped until the number of tokens of the view has changed by 1 / `CHANGE_DIVISOR`.
+/// A failed strategy is skipped until the number of tokens of the view has changed by 1 / `CHANGE_DIVISOR` of
+/// the number at the failure.
 const CHANGE_DIVISOR: u64 = 8;
 
 /// The strategies that failed since the last successful compression.
@@ -14,7 +15,7 @@ pub(crate) struct BackOff(Mutex<Vec<Failed>>);
 #[derive(Debug)]
 struct Failed {
     strategy: Strategy,
-    /// The tokens of the view when it failed.
+    /// The tokens of the view when the strategy failed.
     tokens: u64,
     reason: String,
 }
@@ -41,7 +42,7 @@ impl BackOff {
         })
     }
 
-    /// Clears all failures, because the view has changed.
+    /// Clears all failures. Called after a strategy has shortened the view.
     pub(super) fn reset(&self) {
         self.lock().clear();
     }

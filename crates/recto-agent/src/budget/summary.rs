@@ -31,7 +31,7 @@ that was superseded. Write the summary alone, in the language of the conversatio
 /// Assumed maximum tokens of a summary. It determines how many messages are summarised.
 const EXPECTED_TOKENS: u64 = 600;
 
-/// Tokens of a message beside its text.
+/// Tokens that a message has in addition to those of its text.
 const MESSAGE_OVERHEAD: u64 = 3;
 
 /// Maximum number of additional messages that are summarised so that the rest starts with a user
@@ -117,7 +117,7 @@ impl Agent {
             self.record_unused(&mut call, &reason).instrument(span).await?;
             return Ok(Err(reason));
         }
-        // The model passes these numbers to `recto_expand`.
+        // The model passes these log indices to `recto_expand`.
         let (first, last) = (old[0].index, old[old.len() - 1].index);
         let heading = format!("Summary of the entries {first} to {last} of this conversation:");
         let content = format!("{heading}\n\n{text}");
@@ -151,7 +151,8 @@ impl Agent {
         self.append_manifest(call).await
     }
 
-    /// The request of a summary of the expected length, to estimate whether it pays off.
+    /// A COMPRESS request whose summary is a placeholder of the expected length. Its preview shows whether
+    /// the call of a model would pay off. `None` if fewer than two messages can be summarised.
     pub(super) async fn estimated_summary(
         &self,
         view: &ViewToSend,
@@ -186,7 +187,8 @@ impl Agent {
     /// The token counter of the conversation.
     pub(crate) async fn counter(&self) -> Result<Arc<dyn Counter>, Error> {
         let settings = self.conversation.settings().await?;
-        // Only built-in counters can be found by name. For others the estimate is good enough here.
+        // Only built-in counters can be found by name. `approx` replaces any other one, because the counts
+        // only estimate the size of a request.
         Ok(<dyn Counter>::named(&settings.counter).unwrap_or_else(|| Arc::new(recto::Approx)))
     }
 }
@@ -204,7 +206,7 @@ fn oldest<'a>(
     };
     let tokens = |entries: &[&Entry]| entries.iter().map(|entry| entry.tokens).sum::<u64>();
     let (before, after) = (between(0..view.question.start), between(view.question.end..view.tail));
-    // Prefer messages before the question, unless they are few and there are more after it.
+    // Prefer messages before the question, unless they have few tokens and those after it have more.
     let are_few = tokens(&before) < (2 * EXPECTED_TOKENS).min(tokens(&after));
     let order = if are_few { [after, before] } else { [before, after] };
     let needed = view.tokens.saturating_sub(goal).saturating_add(EXPECTED_TOKENS);
@@ -212,8 +214,9 @@ fn oldest<'a>(
     prefixes.into_iter().find(|old| old.len() > 1).unwrap_or_default()
 }
 
-/// The shortest prefix of the candidates that has `needed` tokens, at most `max_tokens`, in complete
-/// tool exchanges.
+/// The shortest prefix of the candidates that has `needed` tokens, or the longest one if none has that many.
+/// It consists of complete tool exchanges, and its text has at most `max_tokens` tokens. It is up to
+/// `MAX_EXTRA_MESSAGES` messages longer if the rest then starts with a user message.
 fn prefix<'a>(
     candidates: &[&'a Entry],
     needed: u64,

@@ -62,7 +62,7 @@ impl Unmark {
 fn check(indices: &[LogIndex], mark: &str) -> Result<(), Error> {
     check_indices(indices)?;
     if mark.is_empty() {
-        return Err(Error::operation_field("mark", "mark is empty; name a label"));
+        return Err(Error::operation_field("mark", "mark must have at least 1 character"));
     }
     Ok(())
 }

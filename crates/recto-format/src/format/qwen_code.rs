@@ -1,10 +1,10 @@
-//! Codec of Qwen Code sessions: JSON lines that form a tree by `uuid` and `parentUuid` and contain
-//! contents of the Gemini API.
+//! Codec of Qwen Code sessions: JSON lines that form a tree by `uuid` and `parentUuid`. The messages in them
+//! are objects of the type `Content` of the Gemini API.
 //!
 //! | in the file | conversion |
 //! |---|---|
 //! | `user`, `assistant`, `tool_result` | messages, read like contents of Gemini |
-//! | several lines with one `uuid` | the pieces of one response, one after the other |
+//! | several lines with one `uuid` | one message per line; together they are one response of the model |
 //! | `system` of subtype `chat_compression` | COMPRESS of all visible messages into `compressedHistory` |
 //! | all other lines | stored with the next message, for export |
 
@@ -117,7 +117,7 @@ impl SessionCodec for QwenCode {
     }
 }
 
-/// Records the model of a message of the assistant.
+/// Sets the model of a message, if its role is `assistant`.
 pub(super) fn set_model(draft: &mut Draft, name: Option<&str>) {
     if let Draft::Converted { role: Role::Assistant, model, .. } = draft {
         *model = name.map(str::to_owned);

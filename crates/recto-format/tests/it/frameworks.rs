@@ -43,7 +43,7 @@ fn items_of_the_agents_sdk_are_messages_calls_and_results() {
 fn model_messages_of_the_ai_sdk_keep_calls_with_their_results() {
     let read = messages("vercel-model/messages.json", Format::VercelModel);
     let calls: Vec<_> = read.iter().flat_map(Message::tool_calls).map(|it| it.id).collect();
-    assert_eq!(calls, ["c1", "c2", "c3"], "the provider executed the call s1");
+    assert_eq!(calls, ["c1", "c2", "c3"], "not s1: the provider executed it");
     let results: Vec<_> = read.iter().flat_map(Message::tool_result_ids).collect();
     assert_eq!(results, ["c1", "c2", "c3"]);
     assert_eq!(read[1].media_count(), 2);
@@ -62,14 +62,14 @@ fn requests_of_pydantic_ai_are_regrouped_on_export() {
     assert_eq!(
         read[0].text(),
         "Answer in English.",
-        "instructions, which the next request repeats"
+        "the instructions are one message, although the next request repeats them"
     );
     let calls: Vec<_> = read.iter().flat_map(Message::tool_calls).map(|it| it.input).collect();
     assert_eq!(calls, [r#"{"path":"/"}"#, r#"{"path": "/home"}"#]);
     let results: Vec<_> = read.iter().flat_map(Message::tool_result_ids).collect();
     assert_eq!(results, ["c1", "c2"]);
     assert_eq!(content(&read[4])[0]["content"], r#"{"used":81}"#);
-    assert_eq!(content(&read[4])[1]["is_error"], true, "a retry");
+    assert_eq!(content(&read[4])[1]["is_error"], true, "a retry prompt is a failed result");
     assert_eq!((read[5].media_count(), read[6].media_count()), (2, 1));
     // Without the user's message, the request is written again from its other parts.
     let mut edited = read.clone();

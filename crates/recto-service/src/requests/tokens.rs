@@ -26,7 +26,7 @@ pub struct Tokens {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TokensOptions {
-    /// The number of the largest messages to list. Default: 10.
+    /// Maximum number of messages in `largest`. Default: 10.
     pub largest: Option<u64>,
 }
 
@@ -45,12 +45,13 @@ pub struct TokenShares {
     pub messages: usize,
     /// The tokens of the view.
     pub tokens: u64,
-    /// The shares of the roles.
+    /// The shares of the roles. Roles without messages are missing.
     pub by_role: Vec<TokenShare>,
-    /// The shares of the tools, the largest first. The tokens of a message with calls of several
-    /// tools are divided equally among these tools.
+    /// The shares of the tools, the largest first. The tokens of a message with calls or results of
+    /// several tools are divided equally among these tools. `(call not in view)` is the share of results
+    /// whose call is not before them in the view.
     pub by_tool: Vec<TokenShare>,
-    /// The largest messages.
+    /// The messages with the most tokens, the largest first.
     pub largest: Vec<ShownEntry>,
 }
 

@@ -12,7 +12,7 @@ use crate::ConversationId;
 /// Capacity of the cache. It is emptied when it is full.
 const CAPACITY: usize = 4_096;
 
-/// The newest versions, as the open transaction reads them.
+/// The newest versions, including those that the open transaction has written.
 #[derive(Debug, Default)]
 pub(super) struct NewestVersions {
     /// SQLite's `data_version`, which changes when another connection changes the file.
@@ -32,7 +32,8 @@ impl NewestVersions {
         Ok(())
     }
 
-    /// The newest version of a conversation that has a name, and its number in the file.
+    /// The number of a conversation in the file, and its newest version. `None` if they are not cached. A
+    /// removed conversation is never cached.
     pub(super) fn get(&self, id: ConversationId) -> Option<(Number, u32)> {
         self.newest.get(&id).copied()
     }
@@ -44,7 +45,8 @@ impl NewestVersions {
         self.newest.insert(id, (number, version));
     }
 
-    /// Empties the cache: after a rollback, and when something other than a commit is written.
+    /// Empties the cache. Called after a rollback, and before every write request other than `Commit` and
+    /// `Remember`.
     pub(super) fn clear(&mut self) {
         self.newest.clear();
     }

@@ -1,4 +1,5 @@
-//! Faults of a file: killed processes, many writers, failing disks, power losses.
+//! Tests of a SQLite file under faults (killed processes, failing disks, power losses, changed bits) and with
+//! many writers.
 //!
 //! Most faults happen in a child process: this test binary, started again for one of the tests in
 //! `child.rs`. Longer runs are `faults::simulation`, which `cargo xtask sim` starts.
@@ -14,7 +15,7 @@ mod writers;
 
 use std::time::{Duration, Instant};
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Dice(pub(crate) u64);
 
@@ -37,7 +38,8 @@ pub(crate) fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
 
-/// The long run of `cargo xtask sim`: every fault in turn, for the given time.
+/// The long run of `cargo xtask sim faults`: kills, power losses, a failing disk and changed bits, one after
+/// the other with a new seed in each round, until the given time is over.
 #[test]
 #[ignore = "runs as long as RECTO_SIM_SECONDS says; use `cargo xtask sim`"]
 fn simulation() {

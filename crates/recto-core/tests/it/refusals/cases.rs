@@ -125,7 +125,7 @@ pub(super) const SHAPES: &[Case<'_>] = &[
     (r#"{"operation":"RESTORE","indices":[-1]}"#, "invalid_operation", "indices", &["from 0"]),
     (r#"{"operation":"COMPRESS","indices":[]}"#, "invalid_operation", "indices", &["at least one"]),
     (r#"{"operation":"MARK","indices":[0]}"#, "invalid_operation", "mark", &["needs the field"]),
-    (r#"{"operation":"MARK","indices":[0],"mark":""}"#, "invalid_operation", "mark", &["name"]),
+    (r#"{"operation":"MARK","indices":[0],"mark":""}"#, "invalid_operation", "mark", &["must"]),
     (r#"{"operation":"UNMARK","indices":[],"mark":"x"}"#, "invalid_operation", "indices", &["one"]),
     (
         r#"{"operation":"ROLLBACK"}"#,
@@ -505,7 +505,7 @@ pub(super) const QUESTIONS: &[Case<'_>] = &[
     (r#"{"roles":[]}"#, "invalid_operation", "roles", &["at least one role"]),
     (r#"{"contains":""}"#, "invalid_operation", "contains", &["not empty"]),
     (r#"{"excludes":["a",""]}"#, "invalid_operation", "excludes", &["not empty"]),
-    (r#"{"mark":""}"#, "invalid_operation", "mark", &["name a label"]),
+    (r#"{"mark":""}"#, "invalid_operation", "mark", &["at least 1 character"]),
     (r#"{"from":-1}"#, "invalid_operation", "from", &["from 0"]),
     (r#"{"scope":"hidden"}"#, "invalid_operation", "scope", &["visible"]),
     (r#"{"range":{"start":2,"end":1}}"#, "invalid_range", "range", &["start must not be above"]),

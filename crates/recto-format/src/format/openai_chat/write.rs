@@ -10,7 +10,7 @@ use crate::media::{Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
 use crate::render::{REASONING_DETAILS, details};
 
-/// Writes a message as one foreign message, or as several if it contains results.
+/// Writes a message as one message of the format, or as several if it contains results.
 pub(super) fn message(message: &MessageParts<'_>, out: &mut String, warnings: &mut Vec<String>) {
     let recto_fields = ["id", "timestamp", "metadata"];
     let is_recto_field = |key: Str<'_>| recto_fields.contains(&&*key.text());
@@ -38,7 +38,7 @@ pub(super) fn message(message: &MessageParts<'_>, out: &mut String, warnings: &m
     if has_written {
         out.push(',');
     }
-    // A message of a tool without a result becomes a message of the user.
+    // A message with the role `tool` that has no result part becomes a message of the user.
     let role = if message.role == Role::Tool { Role::User } else { message.role };
     out.push_str("{\"role\":\"");
     out.push_str(role.as_str());
@@ -105,7 +105,8 @@ fn write_content(
     }
 }
 
-/// True if the provider parts of a message are OpenAI's, or the message was not imported.
+/// True if parts of types that the contract does not know can be written unchanged: the message comes from
+/// this format or from OpenAI, or its origin is unknown.
 fn is_from_openai(message: &MessageParts<'_>) -> bool {
     message.source.is_none_or(|source| match source.format {
         Some(format) => format.text() == Format::OpenAiChat.name(),
@@ -113,7 +114,7 @@ fn is_from_openai(message: &MessageParts<'_>) -> bool {
     })
 }
 
-/// True for a text with citations, as Anthropic's have.
+/// True for a part with the field `citations`, which Anthropic adds to texts.
 fn has_citations(part: &Part<'_>) -> bool {
     part.has_known_fields() && json::get(part.json(), "citations").is_some()
 }
@@ -126,7 +127,8 @@ fn refusal_of(part: &str) -> Option<Str<'_>> {
     json::get_str(part, "refusal")
 }
 
-/// Writes the fields beside the content: refusal, thinking, audio.
+/// Writes the parts that are fields beside the content in this format: `reasoning_content`, `refusal`, `audio`
+/// and `reasoning_details`.
 fn write_side_fields(parts: &[&Part<'_>], out: &mut String) {
     for part in parts {
         match part {
@@ -261,13 +263,13 @@ pub(crate) fn try_write_media(media: &Media<'_>, out: &mut String) -> bool {
     true
 }
 
-/// Writes the URL of media as a JSON string. Inline content becomes a `data:` URL.
 fn write_text(text: Str<'_>, out: &mut String) {
     out.push_str(r#"{"type":"text","text":"#);
     json::push_str(text, out);
     out.push('}');
 }
 
+/// Writes the URL of media as a JSON string. Inline content becomes a `data:` URL.
 pub(crate) fn write_url(body: MediaBody<'_>, out: &mut String) {
     out.push('"');
     match body {

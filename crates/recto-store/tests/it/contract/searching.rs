@@ -1,4 +1,4 @@
-//! The search.
+//! The search for words.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) async fn an_entry_is_found_if_it_has_all_words(store: &dyn Store) {
     assert_eq!(found(store, "red green").await, [0; 0]);
     assert_eq!(found(store, "re").await, [0; 0]);
     assert_eq!(found(store, "").await, [0; 0]);
-    // A text without words finds nothing and is no error.
+    // A string that is not one of the words that `words_of` makes finds nothing, and is no error.
     for odd in [
         "red blue",
         "\"",
@@ -85,7 +85,7 @@ pub(super) async fn another_tenants_words_are_not_found(store: &dyn Store) {
 pub(super) async fn every_script_has_words(store: &dyn Store) {
     let letters =
         (1..=0x10ffff).filter_map(char::from_u32).filter(|letter| letter.is_alphanumeric());
-    // All characters would take long; every 61st one is enough for each block of Unicode.
+    // Every 61st letter, because all of them would take long. Each large script has some of these.
     let texts: Vec<String> =
         letters.step_by(61).map(|letter| format!("{letter} a{letter}b")).collect();
     let mut indexed: Vec<WordsOf> =
@@ -94,7 +94,8 @@ pub(super) async fn every_script_has_words(store: &dyn Store) {
         ["İstanbul", "e\u{301}te\u{301}", "٣٤", "नमस्ते", "ⓐ", "x\u{200d}y", "ſ s", "K k", "ß ss"];
     indexed.extend((indexed.len() as u32..).zip(more).map(|(entry, text)| words(entry, text)));
     store.create(NewConversation { words: indexed.clone(), ..new(id(1), "a") }).await.unwrap();
-    // Enough entries that some are in the index and others wait for it.
+    // SQLite moves entries to the index many at a time. After this commit some are only in the index, and some
+    // in the table of waiting entries.
     store.commit(Commit { words: indexed[..9].to_vec(), ..commit(id(1), 1) }).await.unwrap();
     let mut expected: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for of in indexed.iter().rev() {

@@ -99,7 +99,8 @@ async fn marks_times_and_the_mark_map_are_those_of_a_version(place: Place) {
     assert_eq!(again.times(&[LogIndex(100)]).await.unwrap_err().code(), "index_out_of_range");
 }
 
-/// A mark on an entry that already has it is saved as no change, between other changes.
+/// The second MARK of the same entry makes a version without a change of the marks. The marks of the versions
+/// before and after it stay.
 async fn marks_stay_after_marks_without_effect(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append((0..4).map(say)).await.unwrap();
