@@ -19,13 +19,14 @@ class Recto:
         return response
 
 
-recto = Recto("memory:")
-recto.request(create="support", messages=[{"role": "user", "content": "Hello"}])
-answer = {"role": "assistant", "content": "Hello! How can I help?"}
-append = {"operation": "APPEND", "messages": [answer]}
-outcome = recto.request(conversation="support", op=append, expectedVersion=0)
-print("version", outcome["version"], "has", outcome["stats"]["currentBatchMessages"], "messages")
-try:
-    recto.request(conversation="support", op=append, expectedVersion=0)
-except RectoError as error:
-    print("refused:", error.args[0]["code"])
+if __name__ == "__main__":
+    recto = Recto("memory:")
+    recto.request(create="support", messages=[{"role": "user", "content": "Hello"}])
+    answer = {"role": "assistant", "content": "Hello! How can I help?"}
+    append = {"operation": "APPEND", "messages": [answer]}
+    outcome = recto.request(conversation="support", op=append, expectedVersion=0)
+    print("version", outcome["version"], "has", outcome["stats"]["currentBatchMessages"], "messages")
+    try:
+        recto.request(conversation="support", op=append, expectedVersion=0)
+    except RectoError as error:
+        print("refused:", error.args[0]["code"])

@@ -33,7 +33,7 @@ def run_tool(call):
 
 def answer(recto, name, question):
     def ask(**fields):
-        return recto.request({"conversation": name, **fields})
+        return recto.request(conversation=name, **fields)
 
     ask(op={"operation": "APPEND", "messages": [{"role": "user", "content": question}]})
     while True:
@@ -53,9 +53,8 @@ if __name__ == "__main__":
     recto = Recto("memory:")
     compression = {"enabled": True, "threshold": 150, "targetTokens": 100}
     settings = {"tools": [ADD], "compression": compression}
-    recto.request({"create": "sums", "settings": settings})
+    recto.request(create="sums", settings=settings)
     for number in range(1, 6):
         print(answer(recto, "sums", f"Add {number} and 10 please"))
-    stats = recto.request({"conversation": "sums", "stats": True})
+    stats = recto.request(conversation="sums", stats=True)
     print(stats["currentBatchMessages"], "of", stats["totalMessages"], "messages are visible")
-    recto.close()
