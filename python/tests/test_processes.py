@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -163,6 +164,8 @@ def test_processes_are_forked_while_threads_write(tmp_path):
         while not end.is_set():
             talk.append(user("parent"))
             counts[number] += 1
+            # Writers without a pause could keep winning the race for the next version.
+            time.sleep(0.001)
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(len(counts))]
     for thread in threads:

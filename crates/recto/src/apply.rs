@@ -324,13 +324,14 @@ impl Conversation {
                     recto_store::Error::VersionConflict { .. }
                     | recto_store::Error::KeyReused { .. },
                 )) => {
-                    // Another writer was first. Load what it stored, and try again.
+                    // Another writer was first. Load what it stored, and try again. The pause comes first: what
+                    // a busy writer stores during a pause would be missing in the next attempt.
+                    pause(attempt).await;
                     let is_close = loaded.catch_up().await?;
                     if !is_close {
                         *open = None;
                         slot.withdraw();
                     }
-                    pause(attempt).await;
                 }
                 // Stored rows differ from the loaded ones: some were packed, erased or pruned.
                 Err(Error::Store(recto_store::Error::RowsChanged)) => {
