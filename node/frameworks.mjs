@@ -50,7 +50,7 @@ function install(version) {
   return program;
 }
 
-/** A copy of the built package and its tests, beside the lowest versions of the frameworks. */
+/** A copy of the built package and its tests, with the lowest versions of the frameworks. */
 function installLowest() {
   const folder = join(target, "lowest");
   const manifest = JSON.parse(readFileSync(join(here, "package.json"), "utf8"));

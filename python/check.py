@@ -125,7 +125,7 @@ def build_wheel(python: Path, target: Path) -> Path:
 
 
 def unpack_wheel(python: Path, wheel: Path, target: Path) -> Path:
-    """Installs the wheel in an empty folder, beside the packages of the environment."""
+    """Installs the wheel in an empty folder. Its dependencies are the packages of the environment."""
     packed = target / "python" / "packed"
     shutil.rmtree(packed, ignore_errors=True)
     install = [python, "-m", "pip", "install", "-q", "--no-deps", "--target", packed, wheel]

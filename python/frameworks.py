@@ -147,7 +147,7 @@ def suite(target: Path, part: str) -> tuple[int, int]:
     python = check.environment(target)
     folder = target / "python/frameworks"
     folder.mkdir(parents=True, exist_ok=True)
-    # Beside the environment, so that the package's own tests run without their plugins.
+    # Not in the environment, so that the package's own tests run without the plugins of these packages.
     packages = folder / "packages"
     check.install_requirements(python, "frameworks", packages, "--no-deps", "--target", packages)
     for package in PACKAGES:

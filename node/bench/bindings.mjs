@@ -1,7 +1,7 @@
 // Measures the package: node bench/bindings.mjs [--built]. `cargo xtask bench bindings` runs it.
 //
 // Builds the package with the profile `dist`, unless `--built` is given, and prints a table: calls into the native
-// library (calls.mjs), and the algorithm of the seeds beside this one (seeds.mjs). A missed limit is a failure.
+// library (calls.mjs), and the algorithm of the seeds, compared with this one (seeds.mjs). A missed limit is a failure.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";

@@ -2,11 +2,11 @@ import { asObject } from "./checks.js";
 import type { Request, Store } from "./store.js";
 import type * as t from "./types.js";
 
-/** A conversation of a store. It has only the name: every method is a request. */
+/** A conversation of a store. It holds only its store and its name: every method is a request. */
 export class Conversation {
   /** The store. */
   readonly store: Store;
-  /** The name, or the id, that the conversation was found with. */
+  /** The name, or the id, that this object was made with. */
   readonly name: string;
 
   constructor(store: Store, name: string) {
@@ -160,12 +160,12 @@ export class Conversation {
     return (await this.request({ log: options })).versions;
   }
 
-  /** The figures of the newest version. */
+  /** The statistics of the newest version: messages, batches and tokens. */
   stats(): Promise<t.Stats> {
     return this.request({ stats: true });
   }
 
-  /** The figures, marks, tools and warnings of the conversation. */
+  /** The statistics, marks, tools and warnings of the conversation. */
   info(): Promise<t.Info> {
     return this.request({ info: true });
   }

@@ -58,7 +58,7 @@ export interface CreateOptions extends Settings {
   messages?: readonly Message[];
 }
 
-/** Steps of TRUNCATE, applied in this order. */
+/** TRUNCATE takes the entries of `role`, or all, and applies the steps from `keepFirst` to `range` in this order. */
 export interface Truncation {
   keepFirst?: number;
   keepLast?: number;
@@ -171,6 +171,7 @@ export interface State {
   messages: Message[];
   batchSnapshots: BatchSnapshot[];
   currentBatchIndex: number;
+  /** The number of visible messages. */
   totalMessageCount: number;
 }
 
@@ -194,10 +195,12 @@ export interface ConversationInfo {
   name: string;
   id: string;
   version: number;
+  /** The length of the log. */
   messages: number;
   created: number;
   updated: number;
   forkedFrom?: { id: string; version: number };
+  /** The hash of the newest version and of all versions before it. */
   link: string;
 }
 
@@ -220,14 +223,21 @@ export interface VersionInfo {
   operation: string;
   description: string;
   timestamp: number;
+  /** The length of the view. */
   messages: number;
+  /** The tokens of the view. */
   tokens: number;
+  /** The current batch. */
   batch: number;
+  /** The version that opened this batch. */
   batchOpenedBy: number;
+  /** The length of the log. */
   log: number;
+  /** The version whose state this version continues. Missing for version 0. */
   parent?: number;
   /** For UNDO and REDO: the version whose request was undone or redone. */
   target?: number;
+  /** The time of the newest message that the version added. Missing if it added none. */
   saidAt?: number;
   /** The note that was given with the change. */
   note?: unknown;
@@ -279,7 +289,9 @@ export interface Verification {
   sound: boolean;
   versions: number;
   entries: number;
+  /** The number of log entries that were erased or pruned. */
   erased: number;
+  /** The hash of the newest version and of all versions before it. */
   link: string;
   faults: string[];
 }
@@ -338,7 +350,7 @@ export interface ConversationSettings {
   compression?: Compression;
 }
 
-/** A field that is missing stays as it is; `null` means none. */
+/** A missing field leaves the setting as it is; `null` removes it. */
 export interface SettingsChanges {
   tools?: Tool[] | null;
   tokenLimit?: number | null;
@@ -363,8 +375,11 @@ export interface Pruned {
 
 export interface ErasedEntry {
   index: number;
+  /** The number of bytes that were overwritten. */
   bytes: number;
+  /** Whether the message had been erased or pruned before. */
   wasGone: boolean;
+  /** The SHA-256 of the message. */
   hash: string;
 }
 
@@ -388,7 +403,7 @@ export interface ImportedConversation {
   id: string;
   version: number;
   messages: number;
-  /** The number of its tools, which the last message of the log describes. */
+  /** The number of tools. The last message of the log is their description. Missing if there are none. */
   tools?: number;
   forkOf?: Record<string, any>;
 }

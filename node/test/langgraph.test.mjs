@@ -1,4 +1,4 @@
-// The checkpointer of LangGraph: the official suite, random histories beside MemorySaver, and real agents.
+// The checkpointer of LangGraph: the official suite, random histories compared with MemorySaver, and real agents.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

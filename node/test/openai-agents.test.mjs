@@ -1,4 +1,5 @@
-// The adapter of the OpenAI Agents SDK: its session beside the SDK's own one, and real runs with a scripted model.
+// The adapter of the OpenAI Agents SDK: its session compared with the SDK's own one, and real runs with a scripted
+// model.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

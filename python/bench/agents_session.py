@@ -1,4 +1,4 @@
-"""RectoSession beside SQLiteSession of the OpenAI Agents SDK: append and load."""
+"""RectoSession compared with SQLiteSession of the OpenAI Agents SDK: append and load."""
 
 from __future__ import annotations
 

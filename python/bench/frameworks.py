@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def installed(python: Path, target: Path) -> Path:
-    """Packages that only this comparison needs, beside the environment."""
+    """Packages that only this comparison needs, in addition to those of the environment."""
     folder = target / "python/compare"
     stamp = folder / "installed.txt"
     wanted = "\n".join(PACKAGES)

@@ -1,4 +1,4 @@
-"""RectoSaver beside SqliteSaver alone and beside DeltaChannel: storage, and the time of a step."""
+"""RectoSaver compared with SqliteSaver alone and with DeltaChannel: storage, and the time of a step."""
 
 import random
 import sqlite3
@@ -167,7 +167,7 @@ def rows(folder: Path, *, messages: int = 600, many: int = 2000) -> list[Row]:
                 plain["bytes"],
                 50,
             ),
-            Row("… beside DeltaChannel", size, "B", "DeltaChannel", delta, 1),
+            Row("… compared with DeltaChannel", size, "B", "DeltaChannel", delta, 1),
             Row(
                 f"… a step at {messages} messages",
                 at_few[kind],
@@ -186,7 +186,12 @@ def rows(folder: Path, *, messages: int = 600, many: int = 2000) -> list[Row]:
             ),
             Row("… without the time of LangGraph itself", own, "s", "SqliteSaver", plain_own, None),
             Row(
-                "… beside DeltaChannel", at_many[kind], "s", "DeltaChannel", at_many["delta"], None
+                "… compared with DeltaChannel",
+                at_many[kind],
+                "s",
+                "DeltaChannel",
+                at_many["delta"],
+                None,
             ),
             Row(
                 f"… load {messages} messages",

@@ -311,7 +311,7 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
                     note=_CUT,
                 )
             except BudgetTooSmall as error:
-                # The newest message alone is over the target: keep as little as possible.
+                # Not even the shortest run of newest messages fits in the target: keep only that run.
                 target = error.needed or self.budget
                 if target >= tokens:
                     return 0

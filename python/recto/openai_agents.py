@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["RectoSession", "fit_input"]
 
 _KEY = "openai_agents"
-"""The field of ``metadata`` with the item, as it was added."""
+"""The field of ``metadata`` with the item as it was added, without a text that is stored as the content."""
 _TEXT_KEY = "openai_agents_text"
-"""The field of ``metadata`` with the name of the field of the item that is the content of the message."""
+"""The field of ``metadata`` that names the field of the item whose text is the content of the message."""
 _TEXT_FIELDS = ("content", "output")
 """The fields of an item whose text is stored once, as the content of the message."""
 _FORMAT = "openai-responses"
@@ -184,9 +184,10 @@ def fit_input(
 ) -> Callable[[CallModelData[Any]], ModelInputData]:
     """A ``call_model_input_filter`` that bounds and repairs the input of each model call.
 
-    An input with more than ``max_tokens`` is cut down to ``target_tokens`` (default: 60 %). The next
-    calls of the run only add to what is left, until it is over the budget again: the front of the input
-    stays the same, and with it the prompt cache of the provider. The session keeps all items.
+    An input with more than ``max_tokens`` is cut down to ``target_tokens`` (default: 60 % of
+    ``max_tokens``). The next inputs of the run consist of the remaining items and the new ones, until these
+    are over ``max_tokens`` again. So the front of the input stays the same between two cuts, and the prompt
+    cache of the provider stays valid. The session keeps all items.
     """
     target = checked_target(max_tokens, target_tokens, ("max_tokens", "target_tokens"), counter)
     lists: GrowingLists[Any] = GrowingLists()
@@ -196,7 +197,7 @@ def fit_input(
         try:
             return fit_list(items, max_tokens, target_tokens=target, **options)
         except BudgetTooSmall as error:
-            # The newest item alone is over the target: keep as little as possible.
+            # Not even the shortest run of newest items fits in the target: keep only that run.
             return fit_list(items, error.needed or max_tokens, **options)
 
     def shape(data: CallModelData[Any]) -> ModelInputData:
@@ -230,7 +231,7 @@ def _item(message: dict[str, Any]) -> TResponseInputItem:
 
 
 def _message(item: TResponseInputItem) -> dict[str, Any]:
-    """The item as a message. The item itself is kept beside it, because the SDK compares items."""
+    """The item as a message. Its ``metadata`` contains the item, because the SDK compares items."""
     fields = cast("dict[str, Any]", item)
     if not isinstance(fields, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidRequest("invalid_message", "an item is a dict", "items")
@@ -285,7 +286,7 @@ def _parts(content: object) -> list[dict[str, Any]]:
         if isinstance(text, str):
             parts.append({"type": "text", "text": text})
         elif "image" in kind or "file" in kind or "audio" in kind:
-            # The item beside the message has the data.
+            # The item in ``metadata`` contains the data.
             media = "image" if "image" in kind else "audio" if "audio" in kind else "file"
             parts.append({"type": media})
         else:
@@ -300,5 +301,5 @@ def _arguments(text: object) -> object:
         value = json.loads(text)
         encode(value).encode()
     except (ValueError, RecursionError):
-        return text  # a model has written it: no JSON, NaN, or half of a character
+        return text  # the model wrote no JSON, or JSON with NaN or a lone surrogate
     return value

@@ -44,9 +44,10 @@ class RectoContext(AbstractCapability[Any]):
     """Keeps the messages of each model request within a token budget.
 
     A list with more than ``budget`` tokens is cut down to ``target`` (default: 60 % of the budget). The
-    next requests of the run only add to what is left, until it is over the budget again: rare, deep cuts
-    keep the prompt cache of the provider useful. Messages with a system prompt stay. ``on_report``
-    receives the result for each model request; its ``tokens_before`` is without what earlier cuts dropped.
+    next requests of the run consist of the remaining messages and the new ones, until these are over the
+    budget again. So the front of the request stays the same between two cuts, and the prompt cache of the
+    provider stays valid. Messages with a system prompt stay. ``on_report`` receives the result for each
+    model request. Its ``tokens_before`` does not include messages that earlier cuts dropped.
     """
 
     budget: int
@@ -81,8 +82,9 @@ def fit_messages(
 ) -> Fitted[ModelMessage]:
     """The newest messages that fit a token budget, with those that have a system prompt.
 
-    A tool call stays with its returns. If the newest message alone is larger than the budget, it is
-    kept with as little else as possible.
+    A list with more than ``budget`` tokens is cut down to ``target`` (default: 60 % of the budget). A tool
+    call stays with its returns. If the newest message or tool exchange does not fit in ``target`` together
+    with the messages that have a system prompt, the result consists of only these.
     """
     converted = [message_of(message) for message in messages]
     keep = [at for at, message in enumerate(messages) if _has_system_prompt(message)]
@@ -145,7 +147,7 @@ def _user_content(item: Any) -> list[dict[str, Any]]:
     if isinstance(item, str):
         return _texts(item)
     text = getattr(item, "text", None)
-    # A picture or file is counted by its number, not by its bytes.
+    # Any other item, such as an image, is counted as one file. Its bytes are not counted.
     return _texts(text) if isinstance(text, str) else [{"type": "file"}]
 
 

@@ -155,7 +155,7 @@ class _Info(ConversationInfo):
 
 
 class Info(_Info, total=False):
-    """The figures of a conversation."""
+    """The statistics, marks, tools and warnings of a conversation."""
 
     tokenLimit: int
 

@@ -2,7 +2,7 @@
 //!
 //! Both directions handle only what is frequent: the exact types that `json.loads` produces, text that is
 //! valid Unicode, integers of 64 bits, and [`MAX_DEPTH`] levels. For everything else they return `None`,
-//! and `recto/_json.py` converts the whole value, with its errors. The results are the same.
+//! and `recto/_json.py` converts the whole value or raises the error. The results are the same.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,11 @@ use memchr::memchr2;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Levels of nested lists and dictionaries. The functions recurse, so the number is small.
+/// Maximum levels of nested values. A string or number in a list is a level too. The functions recurse, so
+/// the number is small.
 const MAX_DEPTH: usize = 64;
 
-/// The value as JSON, with the bytes that `json.dumps` writes.
+/// The value as JSON, with the bytes that `encode` of `recto/_json.py` writes.
 pub(crate) fn written(value: &Bound<'_, PyAny>) -> Option<String> {
     let mut text = String::with_capacity(512);
     write(value, &mut text, MAX_DEPTH)?;
@@ -260,7 +261,7 @@ fn escaped(rest: &str) -> Option<(char, usize)> {
             if let Some(character) = char::from_u32(first) {
                 return Some((character, 5));
             }
-            // A surrogate without its partner is no character: Python reads the whole text.
+            // A surrogate without its partner is no character: `recto/_json.py` then reads the whole text.
             let second = (rest.get(5..7)? == "\\u").then(|| unit(7))??;
             let is_pair = (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&second);
             let code = is_pair.then(|| 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?;

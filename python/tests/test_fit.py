@@ -190,7 +190,7 @@ def test_foreign_objects_between_langchain_messages():
         with pytest.raises(recto.InvalidRequest) as error:
             work([core.HumanMessage("x"), 7])
         assert error.value.field == f"{name}[1]"
-    # Other forms of messages that LangChain accepts may stand beside its messages.
+    # A list may contain messages of LangChain and other forms of messages that LangChain accepts.
     assert recto.count_tokens([core.HumanMessage("x"), ("user", "x"), user("x")]) == 12
 
 

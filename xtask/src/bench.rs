@@ -47,7 +47,7 @@ enum What {
     Cli,
     /// Recto's own time in a model call, compared with LangGraph; fails above a limit.
     Loop,
-    /// Times and sizes of the Python package beside those of frameworks; fails above a limit.
+    /// Times and sizes of the packages for Python and Node, compared with frameworks; fails above a limit.
     Bindings,
 }
 

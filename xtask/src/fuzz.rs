@@ -61,7 +61,7 @@ pub(crate) fn run(
     if succeeded { Ok(()) } else { Err(StepsFailed.into()) }
 }
 
-/// Builds the target first, so that a compile error is not reported as a finding.
+/// Builds the target first, so that a compile error is not reported as a failure of the target.
 fn build(target: &str, workspace: &Workspace) -> Step {
     Step::new("fuzz build", cargo_fuzz("build", target, workspace), "make the target compile again")
 }
@@ -74,7 +74,7 @@ fn fuzz(target: &str, seed: u64, seconds: u64, workspace: &Workspace) -> Step {
     Step::new("fuzz", command, advice)
 }
 
-/// `cargo fuzz` without sanitizers, which would need a nightly toolchain: the workspace has no unsafe code.
+/// `cargo fuzz` without sanitizers. They need a nightly toolchain, and the code of the workspace is safe Rust.
 fn cargo_fuzz(action: &str, target: &str, workspace: &Workspace) -> Command {
     let mut command = workspace.cargo(["fuzz", action, "--sanitizer", "none", target]);
     command.env("RUSTFLAGS", TINY_NODES);

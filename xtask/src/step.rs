@@ -111,7 +111,7 @@ impl Console {
         self.stdout == Stdout::Json
     }
 
-    /// A line about the work.
+    /// Prints a line: on standard output, or on standard error if the results are JSON.
     pub(crate) fn line(&self, text: impl fmt::Display) {
         self.write(&format!("{text}\n"));
     }
@@ -226,7 +226,7 @@ pub(crate) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
-/// The command as a line for a shell, with the variables that are set for it.
+/// The command as a line for a shell, with the variables that are set for it, except `PATH`.
 fn command_line(command: &Command) -> String {
     let variables =
         command.get_envs().filter(|(name, _)| *name != "PATH").filter_map(|(name, value)| {

@@ -14,7 +14,8 @@ pub(crate) struct Options {
     /// (files of agents), or a folder of recorded requests.
     folder: PathBuf,
 
-    /// Print each request that is not recognised, is flagged or changes.
+    /// Print each refused request, each accepted one that is not recognised, has lint errors or is changed by
+    /// rendering, and each file of `sessions` that is not exported with the same bytes.
     #[arg(long)]
     show: bool,
 }

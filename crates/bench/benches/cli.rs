@@ -1,8 +1,9 @@
 //! Times of the `recto` command: cold starts on a long conversation, compared with `git` and `sqlite3` on
 //! comparable data, and requests per second through `exec`.
 //!
-//! Every row is a process from its start to its end. The median is compared with the limit; the fastest run shows
-//! the time on an idle machine.
+//! Most rows are the time of a process from its start to its end: the median, the fastest run, and the limit of the
+//! median, which is only printed. The fastest run is close to the time on an idle machine. The last two rows are the
+//! size of the command and the rate of requests through `exec`.
 
 #![allow(clippy::print_stdout, reason = "it prints its results")]
 
@@ -110,26 +111,31 @@ impl Bench {
     fn fill_store(&self, messages: &[String]) {
         let mut child = self.recto(&["exec"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let child = child.as_mut().expect("recto starts");
-        let mut input = BufWriter::new(child.stdin.take().expect("it was asked for"));
-        let output = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let mut input = BufWriter::new(child.stdin.take().expect("standard input is piped"));
+        let output = BufReader::new(child.stdout.take().expect("standard output is piped"));
         let reader = std::thread::spawn(move || {
-            let answers = output.lines().map(|line| line.expect("it answers"));
+            let answers = output.lines().map(|line| line.expect("the output is text"));
             answers.filter(|answer| answer.contains("\"error\"")).count()
         });
-        writeln!(input, "{}", json!({ "create": "long" })).expect("it reads");
+        writeln!(input, "{}", json!({ "create": "long" })).expect("recto reads");
         for some in messages.chunks(500) {
             let some = some.join(",");
             let operation = format!("{{\"operation\":\"APPEND\",\"messages\":[{some}]}}");
-            writeln!(input, "{{\"conversation\":\"long\",\"op\":{operation}}}").expect("it reads");
+            writeln!(input, "{{\"conversation\":\"long\",\"op\":{operation}}}")
+                .expect("recto reads");
         }
         drop(input);
-        assert_eq!(reader.join().expect("it reads on"), 0, "every request is accepted");
-        child.wait().expect("it ends");
+        assert_eq!(
+            reader.join().expect("the reader does not panic"),
+            0,
+            "every request is accepted"
+        );
+        child.wait().expect("recto ends");
         let status = self.recto(&["info", "-c", "long"]).stdout(Stdio::null()).status();
         assert!(status.is_ok_and(|status| status.success()));
     }
 
-    /// A repository with a commit for each message.
+    /// Makes a repository with a commit for each message. Returns false if git is missing or fails.
     fn fill_git(&self, messages: &[String]) -> bool {
         let folder = self.path("repository");
         let init = Command::new("git").args(["init", "-q", "-b", "main"]).arg(&folder).status();
@@ -139,7 +145,7 @@ impl Bench {
         }
         let mut import = self.git(&["fast-import", "--quiet"]).stdin(Stdio::piped()).spawn();
         let import = import.as_mut().expect("git starts");
-        let mut input = BufWriter::new(import.stdin.take().expect("it was asked for"));
+        let mut input = BufWriter::new(import.stdin.take().expect("standard input is piped"));
         for (number, message) in messages.iter().enumerate() {
             let (time, size) = (1_700_000_000 + number, message.len());
             let word = format!("message {number}");
@@ -156,20 +162,20 @@ impl Bench {
             && self.git(&["reset", "-q", "--hard"]).status().is_ok_and(|status| status.success())
     }
 
-    /// A database with a row for each message.
+    /// Makes a database with a row for each message. Returns false if sqlite3 is missing or fails.
     fn fill_sqlite(&self, messages: &[String]) -> bool {
         let script = self.path("plain.sql");
-        let mut file = BufWriter::new(File::create(&script).expect("it can be made"));
+        let mut file = BufWriter::new(File::create(&script).expect("the file can be made"));
         let start = "PRAGMA journal_mode=WAL;\nCREATE TABLE messages (id INTEGER PRIMARY KEY, body TEXT);\nBEGIN;";
-        writeln!(file, "{start}").expect("it can be written");
+        writeln!(file, "{start}").expect("the file can be written");
         for message in messages {
             let quoted = message.replace('\'', "''");
             writeln!(file, "INSERT INTO messages (body) VALUES ('{quoted}');")
-                .expect("it can be written");
+                .expect("the file can be written");
         }
-        writeln!(file, "COMMIT;").expect("it can be written");
+        writeln!(file, "COMMIT;").expect("the file can be written");
         drop(file);
-        let input = File::open(&script).expect("it is there");
+        let input = File::open(&script).expect("the file was made");
         let done = Command::new("sqlite3")
             .arg(self.path("plain.db"))
             .stdin(input)
@@ -205,19 +211,20 @@ impl Bench {
         command.args(["exec", "--store", "memory:"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let start = Instant::now();
         let mut child = command.spawn().expect("recto starts");
-        let mut pipe = child.stdin.take().expect("it was asked for");
+        let mut pipe = child.stdin.take().expect("standard input is piped");
         let writer = std::thread::spawn(move || pipe.write_all(input.as_bytes()));
-        let answers = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
+        let answers =
+            BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
         let (mut count, mut last) = (0_u32, String::new());
         for answer in answers {
-            last = answer.expect("it answers");
+            last = answer.expect("the output is text");
             count += 1;
         }
         let took = start.elapsed();
-        writer.join().expect("it writes").expect("recto reads");
-        child.wait().expect("it ends");
+        writer.join().expect("the writer does not panic").expect("recto reads");
+        child.wait().expect("recto ends");
         assert_eq!(count, REQUESTS + 1);
-        let last: Value = serde_json::from_str(&last).expect("it answers JSON");
+        let last: Value = serde_json::from_str(&last).expect("the response is JSON");
         assert_eq!(last["version"], REQUESTS);
         f64::from(REQUESTS) / took.as_secs_f64()
     }
@@ -226,7 +233,7 @@ impl Bench {
 fn time_of(mut command: Command) -> Duration {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let start = Instant::now();
-    let status = command.status().expect("it starts");
+    let status = command.status().expect("the command starts");
     let took = start.elapsed();
     assert!(status.success(), "{command:?}");
     took

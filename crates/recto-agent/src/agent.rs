@@ -151,7 +151,7 @@ impl Agent {
     /// Adds a tool. A tool of the same name is replaced.
     ///
     /// At the start of a run, the tools of the conversation are set to those of the agent. An agent
-    /// without tools keeps the conversation's tools; it answers calls of them with an error.
+    /// without tools keeps the conversation's tools; the result of a call of these is an error.
     pub fn tool(mut self, tool: impl RunTool + 'static) -> Agent {
         self.tools.add(Arc::new(tool));
         self
@@ -213,8 +213,9 @@ impl Agent {
 
     /// Appends a message and [runs](Self::run) the agent.
     ///
-    /// If the request would exceed the token limit even after compression, the message is hidden again
-    /// ([`Event::MessageHidden`]), so that it does not block later messages.
+    /// If the first request of the run cannot be rendered, or would exceed the token limit even after
+    /// compression, the message is hidden again ([`Event::MessageHidden`]), so that it does not block later
+    /// messages.
     pub async fn send(&self, message: Message) -> Result<Run, Error> {
         self.send_cancellable(message, &CancelToken::new()).await
     }
@@ -288,10 +289,10 @@ impl Agent {
         Ok(())
     }
 
-    /// Sets the tools of the conversation to those of the agent. They are part of every version, so that
-    /// a version determines the request. A rollback restores older tools, so they may differ. An agent
-    /// without tools leaves them unchanged: it has none to offer, and removing those of the conversation
-    /// would be a change that the caller did not ask for.
+    /// Sets the tools of the conversation to those of the agent, if they differ, such as after a rollback,
+    /// which restores older tools. The tools are part of every version, so that a version determines the
+    /// request. An agent without tools keeps those of the conversation: it has none to offer, and removing
+    /// them would be a change that the caller did not ask for.
     async fn offer_tools(&self) -> Result<(), Error> {
         let tools = self.tools.descriptions();
         if !tools.is_empty() && self.conversation.tools().await? != tools {

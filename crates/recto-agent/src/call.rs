@@ -29,7 +29,7 @@ pub struct Call {
     pub target: String,
     /// The requested model.
     pub model: String,
-    /// The fields beside messages and tools, as pairs of name and JSON value.
+    /// The fields other than messages and tools, as pairs of name and JSON value.
     pub fields: Vec<(String, String)>,
     /// The version of the provider's API, if the model names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

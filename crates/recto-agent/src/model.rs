@@ -54,7 +54,7 @@ pub trait Model: Send + Sync {
     /// back only to the model that produced it.
     fn name(&self) -> &str;
 
-    /// Request fields beside the messages and tools, as pairs of name and JSON value.
+    /// Request fields other than the messages and tools, as pairs of name and JSON value.
     fn fields(&self) -> Vec<(String, String)> {
         Vec::new()
     }

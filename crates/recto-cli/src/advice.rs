@@ -134,7 +134,7 @@ fn engine_error_text(error: &EngineError) -> String {
              `recto restore {index}`"
         ),
         EngineError::BudgetTooSmall { needed, max_tokens } => format!(
-            "no messages fit into {max_tokens} tokens beside those that must stay; use \
+            "no messages fit into {max_tokens} tokens in addition to those that must stay; use \
              --max-tokens {needed} or more, or --drop-system"
         ),
         EngineError::NoBatchStarted => {

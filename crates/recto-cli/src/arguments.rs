@@ -37,7 +37,7 @@ pub(crate) struct General {
     #[arg(long, global = true)]
     pub(crate) full: bool,
 
-    /// Print no remarks and notes beside the result
+    /// Print the result without remarks and notes
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
 }

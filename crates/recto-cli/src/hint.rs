@@ -59,7 +59,7 @@ fn of_number(error: &clap::Error) -> clap::Error {
     again
 }
 
-/// What to use instead of a label that lists print beside roles.
+/// What to use instead of `call`, a label that lists print in the column of the role.
 fn of_role(value: &str) -> Option<String> {
     let is_call = matches!(value, "call" | "calls");
     is_call.then(|| {

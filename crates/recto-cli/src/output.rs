@@ -134,7 +134,7 @@ impl Output {
         Ok(environment.output.flush()?)
     }
 
-    /// Prints a line on standard error, beside the result, unless `--quiet` is given.
+    /// Prints a line on standard error, in addition to the result, unless `--quiet` is given.
     pub(crate) fn note(&self, line: &Line, environment: &mut Environment) -> Result<(), Failure> {
         if self.is_quiet {
             return Ok(());

@@ -153,7 +153,7 @@ pub enum Error {
     NothingToRedo,
     /// FIT with a budget into which no run fits.
     #[error(
-        "no run of messages fits into {max_tokens} tokens beside the entries that must stay; \
+        "no run of messages fits into {max_tokens} tokens in addition to the entries that must stay; \
          set maxTokens to {needed} or more, unpin entries or set keepSystem to false"
     )]
     BudgetTooSmall {

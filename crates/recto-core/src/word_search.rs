@@ -3,9 +3,9 @@
 //! For every input the cost is linear in the length of the text and of the words, even if a prefix of a word
 //! matches at every position of the text.
 //!
-//! - A few words: a vectorised search looks for eight bytes of each word, its *window*. If a text
-//!   contains one of the windows, `memmem` searches it for each word. The vectorised search compares the
-//!   windows one by one at each candidate, so their number and length are bounded.
+//! - A few words: a vectorised search looks for at most eight bytes of each word, its *window*. If a text
+//!   contains one of the windows, `memmem` searches the text for each word. The vectorised search compares
+//!   the windows one by one at each candidate, so their number and length are bounded.
 //! - Many words: an Aho-Corasick automaton.
 
 use std::ops::Range;
@@ -26,8 +26,8 @@ const MAX_DFA_BYTES: usize = 4 << 10;
 /// Words, prepared for searching.
 pub(crate) enum WordSearch {
     Few {
-        /// Finds the windows; `None` if there is one word, or if the processor has no instructions for
-        /// it.
+        /// Finds the windows. `None` if there are fewer than two words, or if the processor has no
+        /// instructions for a vectorised search.
         windows: Option<packed::Searcher>,
         words: Vec<Finder<'static>>,
     },
@@ -88,7 +88,7 @@ fn automaton(words: &[String]) -> Result<AhoCorasick, Error> {
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostFirst)
         .kind(Some(kind))
-        // The prefilter of the crate compares whole words at every candidate, of any length.
+        // The prefilter of the crate compares whole words, which may be long, at every candidate.
         .prefilter(false)
         .build(words)
         .map_err(|error| {

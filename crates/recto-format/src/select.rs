@@ -91,7 +91,8 @@ pub fn select_messages(document: &str, path: Option<&str>) -> Result<Selection, 
     };
     let mut selected: (String, Vec<String>) = match path {
         None => {
-            // Of lists of the same depth, the longest: a log may have the first messages beside all.
+            // Of lists of the same depth, the longest: a log may contain a list of the first messages in
+            // addition to the list of all.
             let nearest = found.iter().min_by_key(|(path, lists)| {
                 let depth = (path.matches("[*]").count(), path.matches('.').count());
                 let messages: usize = lists.iter().map(|list| message_count(list, path)).sum();
@@ -200,7 +201,7 @@ fn search(value: &str, path: &str, depth: usize, found: &mut dyn FnMut(&str, &st
     }
 }
 
-/// Fields of requests beside the list of messages.
+/// Fields of requests other than the list of messages.
 const REQUEST_FIELDS: &[&str] = &[
     "generationConfig",
     "inferenceConfig",

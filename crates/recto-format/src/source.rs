@@ -5,10 +5,14 @@
 //!  "of": "0123456789abcdef", "piece": 0, "pieces": 2}
 //! ```
 //!
-//! - A foreign message of plain texts that is also a Recto message with the same meaning has no source.
-//! - `verbatim`: the message without its `metadata` is the foreign message, byte for byte. Messages that
-//!   are also Recto messages but have more than plain texts have it, because a provider may read fields
-//!   of them that Recto does not know.
+//! A *foreign* message is a message of the imported transcript, in the format of the transcript. Import makes
+//! one or several messages of it.
+//!
+//! - A foreign message that is also a Recto message with the same meaning is stored unchanged. If it has only
+//!   plain texts, it has no source.
+//! - `verbatim`: the message without its `metadata` is the foreign message, byte for byte. A message that is
+//!   stored unchanged and has more than plain texts has this field, because a provider may read fields of it
+//!   that Recto does not know.
 //! - `original` is the foreign JSON, byte for byte. It is present only if writing the converted message
 //!   in that format would give other bytes, and only in the first piece. Log entries never change, so
 //!   it always matches its message.
@@ -20,13 +24,13 @@
 //! - `behind`: session lines behind the last message of the file.
 //! - `envelope`: in the last message of a session that is a document, the document with `null` in place
 //!   of the list of records; `null` if the file is the list.
-//! - `spacing`: beside `envelope`, the white space in front of the first record, the separator of records,
-//!   and the white space behind the last one.
+//! - `spacing`: in a message with `envelope`, the white space in front of the first record, the separator of
+//!   records, and the white space behind the last one.
 //! - `field`: the field of the request that held the message, such as `system`; its `original` is the
 //!   value of that field.
 //! - `after`: the id of the reasoning item in front of an item of OpenAI's Responses. The provider
 //!   rejects the item without it.
-//! - `stored`: the call of a result was not in the imported request, so it is stored at the provider.
+//! - `stored`: the call of a result was not in the imported request, because the provider has stored the call.
 //! - `provider` and `model` name the producer of an assistant message. Signatures and opaque parts are
 //!   sent to that producer only.
 

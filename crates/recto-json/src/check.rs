@@ -79,7 +79,7 @@ pub(crate) fn check(bytes: &[u8]) -> Option<Checked> {
     }
 }
 
-/// The open lists and objects, one bit per level. Deep nesting therefore needs no stack.
+/// The open lists and objects, one bit per level. So deep nesting needs no recursion.
 #[derive(Default)]
 struct Open {
     depth: usize,
@@ -249,7 +249,8 @@ mod tests {
             "[1\u{c}]",
         ];
         wholes.iter().for_each(|text| agrees(text));
-        // The same fragments at every offset of the second block of 64 bytes, and in keys.
+        // Escapes, control characters and quotes before and after the boundary of two blocks of 64 bytes,
+        // and in keys.
         for inner in
             [r"\x", r"\u12", r"\u12g4", r"\ud800", "\n", "\u{1f}", r"\\", r"\", "\\\"", "é"]
         {

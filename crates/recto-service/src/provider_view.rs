@@ -109,7 +109,7 @@ impl ProviderView {
         recto_format::render(self.messages(), target, &options)
     }
 
-    /// Finds what the provider would reject in a request with these fields beside the messages. Some rules
+    /// Finds what the provider would reject in a request with these other fields. Some rules
     /// apply only with certain fields, such as `thinking`.
     pub fn lint(&self, to: Recipient<'_>, fields: &[(&str, &str)]) -> Vec<Finding> {
         let options = RenderOptions { fields, ..self.options(to) };

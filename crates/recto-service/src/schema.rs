@@ -463,7 +463,7 @@ pub(crate) struct Call {
     target: String,
     /// The model.
     model: String,
-    /// The fields beside messages and tools, each with its JSON.
+    /// The fields other than messages and tools, each with its JSON.
     fields: Vec<(String, String)>,
     /// For a request for a summary: the entries and the instructions.
     #[schemars(skip_serializing_if = "Option::is_none")]

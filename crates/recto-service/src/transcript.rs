@@ -19,7 +19,7 @@ pub struct ImportedConversation {
     pub version: u32,
     /// The length of its log.
     pub messages: u32,
-    /// The number of its tools, which the last message of the log describes. Missing if there are none.
+    /// The number of its tools. The last message of the log is their description. Missing if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<u64>,
     /// For a fork: where it was forked.

@@ -1,5 +1,5 @@
-//! The supertrait that keeps [`Store`](crate::Store) closed: methods can be added to it without
-//! breaking other crates.
+//! The supertrait that seals [`Store`](crate::Store): outside of this crate, only tests implement it. So
+//! methods can be added to `Store` without breaking other crates.
 
 /// Implemented by the stores of this crate. Not part of the public API.
 pub trait Sealed {}

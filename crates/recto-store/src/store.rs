@@ -12,7 +12,7 @@ use crate::{
 
 /// A store of conversations. It returns rows as they were written.
 ///
-/// Invariants, also after failures and beside other writers:
+/// Invariants, also after failures and with other writers at the same time:
 /// - `Ok` means durable; nothing is visible before.
 /// - A method has all of its effects or none, and none if its future is never awaited.
 /// - Rows move from commits to pages, never back. A reader that looks for a version or an entry in

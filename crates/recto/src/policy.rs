@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::row_reader::damaged;
 use crate::{Conversation, Error};
 
-/// The token limit and the compression that the agent loop enforces before each model call. Fields may be
-/// added: construct it with `..Policy::default()`.
+/// The token limit and the compression that the agent loop enforces before each model call. Later releases
+/// may add fields: construct it with `..Policy::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {

@@ -1,5 +1,5 @@
-//! `cargo xtask bench bindings`: measures the packages for Python and Node, and the frameworks' own
-//! implementations beside them.
+//! `cargo xtask bench bindings`: measures the packages for Python and Node, and compares them with the
+//! frameworks' own implementations.
 //!
 //! `python/bench` builds the wheel, installs it with the frameworks in a virtual environment in the target
 //! directory, and measures. `node/bench` builds the package with the profile `dist`, and measures. The

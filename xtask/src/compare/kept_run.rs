@@ -23,6 +23,7 @@ pub(super) struct KeptRun {
     newest: f64,
     middle: Option<f64>,
     growth: Growth,
+    /// The line that the program printed.
     reported: Value,
 }
 
@@ -48,7 +49,7 @@ impl KeptRun {
             growth,
             reported: value,
         };
-        anyhow::ensure!(run.done >= 1.0, "kept no message");
+        anyhow::ensure!(run.done >= 1.0, "stored no message");
         Ok(run)
     }
 
@@ -164,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_missing_number_is_named() {
-        let error = KeptRun::from_output("{\"messages\": 1}", Growth::Linear).expect_err("it is");
+        let error = KeptRun::from_output("{\"messages\": 1}", Growth::Linear)
+            .expect_err("a number is missing");
         assert_eq!(error.to_string(), "printed no number \"done\"");
     }
 }

@@ -3,11 +3,11 @@
 
     python storage.py PEER RUN.jsonl SECONDS
 
-PEER is one of the functions in PEERS. A run that takes more than SECONDS is stopped. Prints
-{"messages", "done", "bytes", "seconds", "append", "newest", "middle", "versions"}: the number of stored
-messages, the bytes on disk, the total seconds, and the median seconds of one append, of opening and
-loading the newest state, and of loading the state in the middle (null if there is none). The example
-`store_run` of the crate recto does the same with Recto.
+PEER is a key of PEERS. A run that takes more than SECONDS is stopped. Prints {"messages", "version", "done",
+"seconds", "append", "newest", "middle", "bytes"}: the number of messages of the run, the name and version of
+the library, the number of stored messages, the total seconds, the median seconds of one append, of opening
+and loading the newest state, and of loading the state in the middle (null if there is none), and the bytes
+on disk. The example `store_run` of the crate recto does the same with Recto.
 
 The messages are in Recto's form: parts of type text, tool_use and tool_result.
 """
@@ -69,7 +69,7 @@ def graph_over(saver, is_delta, step, is_done):
         from langgraph.channels.delta import DeltaChannel
         from langgraph.graph.message import _messages_delta_reducer
 
-        channel = DeltaChannel(_messages_delta_reducer, snapshot_frequency=100)  # the usual one
+        channel = DeltaChannel(_messages_delta_reducer, snapshot_frequency=100)  # the whole list in every 100th step
 
     class State(TypedDict):
         messages: Annotated[list, channel]
@@ -110,7 +110,7 @@ def langgraph(run, limit, is_delta, open_saver, checkpoints):
             begin = time.perf_counter()
             with open_saver() as saver:
                 taken = time.perf_counter() - begin
-                graph = graph_over(saver, is_delta, step, lambda: True)  # not on the clock
+                graph = graph_over(saver, is_delta, step, lambda: True)  # not measured
                 begin = time.perf_counter()
                 graph.get_state(config).values["messages"]
                 times.append(taken + time.perf_counter() - begin)
@@ -164,7 +164,7 @@ def langgraph_postgres(run, limit, folder, is_delta):
 
 @contextlib.contextmanager
 def postgres(folder):
-    """A server on a socket in the folder. It stops with this program, and does not run as root."""
+    """A PostgreSQL server on a socket in the folder, until the end of the block. It does not run as root."""
     data, owner = os.path.join(folder, "data"), {}
     if os.geteuid() == 0:
         import pwd

@@ -31,7 +31,7 @@ def read_all(value):
 
 
 def typed(type_, required):
-    """A check by the type of a request. Fields that the caller of Recto adds get a value."""
+    """Returns a function that checks a request with a type. `required` has the fields that Recto's caller adds."""
     adapter = TypeAdapter(type_)
     return lambda body: read_all(adapter.validate_python({**required, **body}))
 
@@ -46,10 +46,10 @@ def check_gemini(body):
 
 
 def check_responses(body):
-    """Fills what OpenAI does not require although its types do.
+    """Checks a request of the Responses API.
 
-    Accepted requests show it: an output message of the assistant without id, status and annotations, and an image
-    without detail.
+    Its type requires fields that OpenAI does not require: id, status and annotations of an output message of the
+    assistant, and detail of an image. Requests without them were accepted. So they are added before the check.
     """
 
     def filled(value):
@@ -73,14 +73,14 @@ RESPONSES = typed(ResponseCreateParamsNonStreaming, {"model": "m"})
 
 
 class ShapeError(Exception):
-    """A request that the model of an AWS service rejects."""
+    """A request that botocore's description of an AWS service rejects."""
 
     def errors(self):
         return [{"loc": [], "msg": str(self)}]
 
 
 def converse():
-    """A check by the model of the Bedrock service in botocore."""
+    """Returns a function that checks a request with botocore's description of the Bedrock service."""
     described = botocore.loaders.Loader().load_service_model("bedrock-runtime", "service-2")
     service = botocore.model.ServiceModel(described)
     shape = service.operation_model("Converse").input_shape

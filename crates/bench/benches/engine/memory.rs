@@ -37,8 +37,8 @@ pub(crate) fn measure(subject: &Subject, sheet: &mut Sheet<'_>) {
     sheet.row("  with its log entry and message", |_| bytes.with_message);
     let bytes = AppendBytes::on(edited);
     sheet.row("a version after an APPEND, after 200 edits", |_| bytes.version);
-    sheet.row("a message beside its JSON", |_| message(*size, false));
-    sheet.row("a message beside its JSON, after an edit", |_| message(*size, true));
+    sheet.row("a message in addition to its JSON", |_| message(*size, false));
+    sheet.row("a message in addition to its JSON, after an edit", |_| message(*size, true));
 }
 
 /// Bytes of an APPEND of one message, averaged over [`APPENDS`].

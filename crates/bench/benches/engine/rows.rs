@@ -92,8 +92,8 @@ pub(crate) const SECTIONS: &[Section] = &[
             row("  with its log entry", Bytes, &[]),
             row("  with its log entry and message", Bytes, &[]),
             row("a version after an APPEND, after 200 edits", Bytes, &[Under(300.0)]),
-            row("a message beside its JSON", Bytes, &[Under(150.0)]),
-            row("a message beside its JSON, after an edit", Bytes, &[Under(150.0)]),
+            row("a message in addition to its JSON", Bytes, &[Under(150.0)]),
+            row("a message in addition to its JSON, after an edit", Bytes, &[Under(150.0)]),
         ],
     },
 ];

@@ -14,7 +14,7 @@ pub(crate) const EDITS: usize = 200;
 pub(crate) struct Subject {
     /// Number of messages in the view.
     pub(crate) size: usize,
-    /// Appended turn by turn, so it has a long history.
+    /// The transcript, appended in one request per turn, so it has a long history.
     pub(crate) fresh: Conversation,
     /// [`fresh`](Self::fresh) after [`EDITS`] scattered edits of one message each.
     pub(crate) edited: Conversation,
@@ -69,7 +69,8 @@ impl Subject {
         scattered(number, self.size / 4, self.size / 2)
     }
 
-    /// The first entry of ten neighbours in the middle half, which no other number has.
+    /// The index of the first of ten consecutive entries in the middle half of the log. No other number has
+    /// any of these entries.
     pub(crate) fn block(&self, number: usize) -> usize {
         scattered(number, self.size / 40, self.size / 20) * 10
     }

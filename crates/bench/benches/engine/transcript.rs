@@ -1,8 +1,7 @@
 //! The measured conversation: a synthetic coding agent, the same on every run.
 //!
-//! Each turn is a question, some rounds of tool calls with their results, and an answer. Calls are
-//! sometimes parallel; results have many lines, so their JSON is full of escapes. All
-//! ids are unique.
+//! Here, a turn is a message of the user, up to two rounds of tool calls with their results, and an answer. A
+//! round has one to three calls. Results have many lines, so their JSON is full of escapes. All ids are unique.
 
 use std::fmt::Write as _;
 
@@ -92,7 +91,7 @@ impl Writer {
                 7..9 => 2,
                 _ => 3,
             };
-            // A call, its results, and the answer to come.
+            // The message with the calls, a result for each call, and the answer at the end of the turn.
             if self.messages.len() + calls + 2 > end {
                 break;
             }
@@ -176,7 +175,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// From `least` up to, not including, `end`.
+    /// A number from `least` up to, but not including, `end`.
     fn between(&mut self, least: usize, end: usize) -> usize {
         least + (self.roll() % (end - least) as u64) as usize
     }

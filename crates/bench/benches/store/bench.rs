@@ -27,7 +27,8 @@ pub(crate) enum Search {
 
 impl Bench {
     pub(crate) fn new(messages: usize, is_test: bool) -> Bench {
-        let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("the folder is ours");
+        let folder =
+            TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("the folder can be written");
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         Bench { folder, runtime: runtime.expect("threads can be started"), messages, is_test }
     }

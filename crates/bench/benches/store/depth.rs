@@ -1,9 +1,9 @@
-//! Costs at depth: conversations of many edits, forks of forks, and long words in a search. Each row is
-//! compared with the same at half the size: twice as much may take about twice as long.
+//! Costs of conversations with many edits, of forks of forks, and of searches for long words. Each value is
+//! compared with the value at half the size, and may be at most [`MAX_GROWTH`] times as large.
 //!
-//! Times are processor time of the whole process where the system tells it: other work of the machine makes
-//! other times longer, and not in proportion. Each figure of a stored conversation is measured in a process that
-//! has done nothing else, like a command: what a process has in memory from making the file must not change it.
+//! Times are processor time of the whole process, if the system reports it, because elapsed times are longer
+//! while other programs run. Times of stored conversations are measured in a child process, because the process
+//! that made the file has more in memory than a command that opens it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +30,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     search(bench, table);
 }
 
-/// Measures processor time, or time if the system does not tell it.
+/// Measures processor time, or elapsed time if the system does not report processor time.
 struct Clock {
     start: Instant,
     used: Option<Duration>,
@@ -43,7 +43,7 @@ impl Clock {
 
     fn elapsed(&self) -> Duration {
         let used = processor_time().zip(self.used);
-        // A thread that has ended in between takes its time with it.
+        // The time of a thread that has ended is not counted any more, so the sum may have become smaller.
         let used = used.and_then(|(end, start)| end.checked_sub(start));
         used.unwrap_or_else(|| self.start.elapsed())
     }
@@ -60,7 +60,7 @@ fn processor_time() -> Option<Duration> {
     Some(Duration::from_nanos(sum))
 }
 
-/// One row per figure and size; every size after the first is compared with the one before.
+/// One row per figure and size, except for the first size. Each size is compared with the one before it.
 fn grow(table: &mut Table, unit: Unit, names: &[&str], figures: &[(usize, Vec<f64>)], of: &str) {
     for (at, name) in names.iter().enumerate() {
         for pair in figures.windows(2) {
@@ -123,7 +123,8 @@ pub(crate) fn measure_as_child(arguments: &[String]) {
     times.iter().for_each(|time| println!("{time}"));
 }
 
-/// The times of a mark map, of reading batch 0 and of a rollback to it, each with nothing loaded before.
+/// The times of a mark map, of reading batch 0 and of the preview of a rollback to it, each after the newest
+/// version of the conversation was loaded, and nothing else.
 async fn reach_lower_batches(path: &Path) -> Vec<f64> {
     let mut times = Vec::new();
     for part in 0..3 {
@@ -179,7 +180,7 @@ fn forks(bench: &Bench, table: &mut Table) {
         times.push((depth, least_in_children(bench.rounds(3), FORKS, &path)));
     }
     grow(table, Unit::Bytes, &["size of the file"], &sizes, "forks");
-    let names = ["opening the deepest", "prune of the first", "verify", "restore"];
+    let names = ["reading the deepest", "preview of a prune of the first", "verify", "restore"];
     grow(table, Unit::Seconds, &names, &times, "forks");
 }
 
@@ -195,7 +196,8 @@ async fn nest(path: &Path, depth: usize) {
     }
 }
 
-/// The times of opening the deepest fork, pruning the first conversation, verifying the store and restoring it.
+/// The times of reading the deepest fork, of the preview of a prune of the first conversation, of verifying the
+/// store, and of restoring it into another file.
 async fn work_on_forks(path: &Path) -> Vec<f64> {
     let open = async || Bench::open(path, Search::Off).await;
     let recto = open().await;
@@ -216,7 +218,7 @@ async fn work_on_forks(path: &Path) -> Vec<f64> {
     let verifying = clock.elapsed();
     drop(recto);
     let folder = path.parent().expect("it is in a folder");
-    let restored = TempDir::new_in(folder).expect("the folder is ours");
+    let restored = TempDir::new_in(folder).expect("the folder can be written");
     let other = Bench::open(&restored.path().join("restored.db"), Search::Off).await;
     let clock = Clock::start();
     other.restore(path).await.expect("it is sound");
@@ -240,7 +242,10 @@ fn search(bench: &Bench, table: &mut Table) {
             let recto = Recto::open("memory:").await.expect("it can be opened");
             let settings = Settings::counting_with(Approx);
             let conversation = recto.create(NAME, settings).await.expect("the name is new");
-            conversation.append([Message::user(&"a".repeat(size))]).await.expect("it is short");
+            conversation
+                .append([Message::user(&"a".repeat(size))])
+                .await
+                .expect("the message is within the limits");
             let word = |number: usize| format!("{}b", "a".repeat(size / 40 + number));
             let contains = Some((0..20).map(word).collect());
             let query = Query { contains, ..Query::default() };
@@ -254,5 +259,5 @@ fn search(bench: &Bench, table: &mut Table) {
         });
         (size, vec![least])
     });
-    grow(table, Unit::Seconds, &["20 words of a fortieth"], &figures, "bytes");
+    grow(table, Unit::Seconds, &["search for 20 words of a fortieth of these"], &figures, "bytes");
 }

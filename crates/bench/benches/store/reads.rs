@@ -36,7 +36,9 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     });
     let duration = Duration::from_millis(if bench.is_test { 20 } else { 5_000 });
     let alone = p99(bench, &conversation, Beside::Nothing, duration);
-    for (beside, name) in [(Beside::Writer, "beside a writer"), (Beside::Verify, "beside verify")] {
+    for (beside, name) in
+        [(Beside::Writer, "while a writer appends"), (Beside::Verify, "during verify")]
+    {
         let figures = p99(bench, &conversation, beside, duration);
         for ((read, alone), figure) in
             ["stats", "messages of a page"].iter().zip(alone).zip(figures)
@@ -51,8 +53,8 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
 fn p99(bench: &Bench, conversation: &Conversation, beside: Beside, duration: Duration) -> [f64; 2] {
     note(match beside {
         Beside::Nothing => "reading alone",
-        Beside::Writer => "reading beside a writer",
-        Beside::Verify => "reading beside verify",
+        Beside::Writer => "reading while a writer appends",
+        Beside::Verify => "reading during verify",
     });
     let is_done = Arc::new(AtomicBool::new(false));
     let work = bench.runtime.spawn(work(conversation.clone(), beside, is_done.clone()));

@@ -32,7 +32,8 @@ pub(crate) struct Row {
     pub(crate) recto: f64,
     /// The baseline: its name and its value.
     pub(crate) beside: Option<(&'static str, f64)>,
-    /// The ratio to the baseline, if it was measured in rounds.
+    /// The median of the ratios of the rounds, if both values were measured in rounds. Otherwise the ratio is
+    /// computed from the two values.
     pub(crate) ratio: Option<f64>,
     pub(crate) bar: Option<Bar>,
 }

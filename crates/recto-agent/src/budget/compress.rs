@@ -34,7 +34,7 @@ pub(crate) struct ViewToSend {
     pub(crate) tokens: u64,
     /// The tokens of the tools.
     pub(crate) tools_tokens: u64,
-    /// The position at which the newest exchange starts: the messages that the model replies to.
+    /// The position at which the newest exchange starts. It consists of the messages that the model replies to.
     pub(crate) tail: usize,
     /// The newest user messages, if they precede the newest exchange: the task for which tools run.
     pub(crate) question: Range<usize>,
@@ -66,7 +66,7 @@ impl ViewToSend {
         preview.outcome.view().iter().filter_map(|index| tokens.get(&index)).sum()
     }
 
-    /// Whether the entry at a position is part of the floor.
+    /// Whether the entry at a position is part of the floor (see the module `budget`).
     pub(crate) fn is_in_floor(&self, at: usize) -> bool {
         let entry = &self.entries[at];
         at >= self.tail
@@ -86,7 +86,7 @@ impl ViewToSend {
         request_tokens.max(self.floor_tokens()).saturating_sub(self.tools_tokens)
     }
 
-    /// The parts of the request that no strategy hides, the largest first.
+    /// The parts of the floor, the largest first.
     fn floor(&self) -> Vec<FloorPart> {
         let (mut system, mut pinned, mut newest, mut question) = (0, 0, 0, 0);
         for (at, entry) in self.entries.iter().enumerate() {
@@ -143,7 +143,8 @@ fn question_of(entries: &[Entry], tail: usize) -> Range<usize> {
     newest - before.count()..newest + 1
 }
 
-/// Whether an entry is a message of the user. Summaries have the role `user` too, but are not.
+/// Whether an entry is a message of the user. Summaries have the role `user` too, but a model has written
+/// them.
 fn is_question(entry: &Entry) -> bool {
     entry.message.role() == Role::User && crate::summarised_entries(&entry.message).is_none()
 }
@@ -271,7 +272,7 @@ impl Agent {
         })
     }
 
-    /// Runs the strategies in order, each while it makes progress, until the request has
+    /// Runs the strategies in order, each while it makes progress, until the request has at most
     /// `request_tokens` tokens, as the conversation's counter counts them.
     async fn run_strategies(
         &self,
@@ -402,7 +403,7 @@ impl Agent {
         Ok(attempt)
     }
 
-    /// Applies a request if it shortens the view and hides nothing of the floor.
+    /// Applies a request if it shortens the view and hides no entry that the strategy has to keep.
     async fn attempt(
         &self,
         strategy: Strategy,

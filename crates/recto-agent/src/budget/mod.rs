@@ -1,4 +1,4 @@
-//! Budgets: the maximum tokens of a request, and how a view is compressed to fit.
+//! Budgets: the maximum tokens of a provider request, and how a view is compressed to fit.
 //!
 //! ```text
 //!          floor            target     threshold     limit
@@ -6,7 +6,7 @@
 //!            │                │           │            └ maximum: a longer request is compressed or fails
 //!            │                │           └ above it, strategies run
 //!            │                └ the strategies aim at this
-//!            └ system messages, tools, pins, the newest question and exchange: never hidden
+//!            └ system messages, tools, pins, the newest question and exchange: not hidden
 //! ```
 //!
 //! The tokens of a request are those of the messages that are sent and those of the tools. The tool
@@ -14,8 +14,9 @@
 //!
 //! The floor is checked first: if it exceeds the limit, the error lists its parts. Then the strategies
 //! run in order. A strategy that does not shorten the view is followed by the next, and each runs a
-//! bounded number of times, so the loop terminates. A failed strategy is skipped until the view has
-//! changed by an eighth, unless the limit is exceeded.
+//! bounded number of times, so the loop terminates. A failed strategy is skipped until the number of tokens
+//! of the view has changed by an eighth, unless the limit is exceeded. Only `keep-recent` hides messages of
+//! the floor: system messages before the newest exchange.
 //!
 //! `compress.rs` runs the strategies, `strategy.rs` defines what each hides, `summary.rs` requests
 //! summaries, `back_off.rs` records failures.
@@ -34,12 +35,12 @@ pub(crate) use compress::ViewToSend;
 pub use strategy::Strategy;
 pub(crate) use summary::summary_request;
 
-/// The maximum tokens of a request, and how a view is compressed to fit. The default has no limit.
+/// The maximum tokens of a provider request, and how a view is compressed to fit. The default has no limit.
 ///
-/// More settings may be added: end a literal with `..Budget::default()`.
+/// Later releases may add fields: end a literal with `..Budget::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// Maximum tokens of a request. Longer requests are never sent.
+    /// Maximum tokens of a provider request. A longer request is never sent.
     pub limit: Option<u64>,
     /// Tokens above which the view is compressed.
     pub threshold: Option<u64>,
@@ -47,8 +48,9 @@ pub struct Budget {
     pub target: u64,
     /// The strategies, in the order in which they are tried.
     pub strategies: Vec<Strategy>,
-    /// An edit of the view invalidates the provider's prompt cache. A compression that does not repay this
-    /// within this number of turns is deferred. Above the limit nothing is deferred.
+    /// Maximum number of turns within which a compression must save what it costs: it changes the front of
+    /// the request, which invalidates the provider's prompt cache. A compression that takes longer is
+    /// deferred, unless the request is above the limit. Default: nothing is deferred.
     pub horizon: Option<u64>,
 }
 

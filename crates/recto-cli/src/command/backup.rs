@@ -49,7 +49,7 @@ pub(crate) struct Backup {
 #[command(after_help = "\
 Examples:
   recto restore-backup monday.db
-  recto restore-backup monday.db --store sqlite:copy.db    # beside the present store
+  recto restore-backup monday.db --store sqlite:copy.db    # into another store
   recto restore-backup monday.db --store postgres://localhost/recto?sslmode=disable")]
 pub(crate) struct RestoreBackup {
     /// File of the backup

@@ -433,7 +433,7 @@ impl Streamed {
     }
 }
 
-/// Prints the result. With `--json`, answers before a failure are printed beside the error.
+/// Prints the result. With `--json`, answers before a failure are printed together with the error.
 fn finish(
     outcome: Result<(), Failure>,
     mut result: ChatResult,

@@ -1,4 +1,4 @@
-//! What commands print beside the result: the conversation, what had no effect, and what to do next.
+//! What commands print in addition to the result: the conversation, what had no effect, and what to do next.
 
 use serde_json::json;
 

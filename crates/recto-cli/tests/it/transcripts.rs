@@ -22,7 +22,7 @@ pub(crate) fn everything(stage: &Stage, arguments: &[&str]) -> String {
     let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
     let shown = |ran: Ran| match &*ran.errors {
         "" => format!("{}[{}]\n", ran.out, ran.code),
-        errors => format!("{}[{}, and beside it]\n{errors}", ran.out, ran.code),
+        errors => format!("{}[{}, and on standard error]\n{errors}", ran.out, ran.code),
     };
     let plain = shown(stage.run(arguments));
     assert!(!plain.contains('\u{1b}'), "{plain}");

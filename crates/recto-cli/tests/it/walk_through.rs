@@ -129,7 +129,7 @@ fn path() -> std::ffi::OsString {
 struct Page<'a> {
     text: &'a str,
     comparison: Comparison,
-    /// Variables of the commands, beside `PATH`, `HOME` and `RECTO_STORE`.
+    /// Variables of the commands, in addition to `PATH`, `HOME` and `RECTO_STORE`.
     variables: Vec<(&'static str, String)>,
     /// Files in the folder of each section.
     files: Vec<(&'static str, String)>,

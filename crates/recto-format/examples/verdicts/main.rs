@@ -326,7 +326,7 @@ fn model_of(request: &Value, recorded: Option<&Recorded>) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
-/// The fields of a request beside its history.
+/// The fields of a request other than its history.
 fn other_fields(body: &str, target: Target) -> Result<BTreeMap<String, &RawValue>> {
     let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(body)?;
     let (system, messages) = history_fields(target);

@@ -141,7 +141,7 @@ fn outcome_of(bytes: &[u8]) -> (Outcome, String) {
                 values.collect::<std::result::Result<_, _>>().ok()
             };
             let (before, after) = (values(&given), values(one));
-            // A list is also written as lines, and the reverse.
+            // A file is one JSON value, or several: JSON lines.
             before.is_some() && (before == after)
         }
         _ => false,

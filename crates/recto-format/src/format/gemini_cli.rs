@@ -5,7 +5,7 @@
 //! | `user` | a message of the user |
 //! | `gemini` | thoughts, text and calls of the assistant, and a message with the results of the calls |
 //! | a record with the id of an earlier one | it replaces the earlier one |
-//! | `$rewindTo` | the message with that id and all later ones are removed |
+//! | `$rewindTo` | ROLLBACK: the record with that id and all later ones leave the view |
 //! | `info`, `error`, `warning`, `$set` and other records | stored with the next message, for export |
 
 use recto_core::Role;
@@ -141,7 +141,7 @@ impl SessionCodec for GeminiCli {
     }
 }
 
-/// Parts as a list.
+/// Parts as a list: a single part becomes a list, and each string in a list becomes a text part.
 fn listed(parts: &str) -> String {
     if !json::is_list(parts) {
         return format!("[{parts}]");
@@ -212,7 +212,8 @@ fn read_answer<'a>(
     Ok(())
 }
 
-/// The text of a result: the output of its only response, or the JSON.
+/// The text of a result as a JSON string: the result if it is a string, else the string `output` or `error`
+/// that is the only field of its only response, else the JSON of the result.
 fn result_text(result: &str) -> String {
     if Str::of(result).is_some() {
         return result.to_owned();

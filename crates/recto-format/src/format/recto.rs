@@ -55,8 +55,10 @@ pub(super) fn is_nested(part: &str) -> bool {
 }
 
 impl MessageCodec for Recto {
-    /// Only Recto has nested tool parts, results in messages of role `tool`, thinking in `text`, and
-    /// `metadata.source`. An empty list is accepted because no other format claims it.
+    /// Only Recto has nested tool parts, results in messages of role `tool`, thinking in `text`, files and
+    /// audio with an object `source`, `metadata.source` and `metadata.call`. A message with only a numeric
+    /// timestamp or other metadata may be Recto's. An empty list is accepted because no other format claims
+    /// it.
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut best = match head.text().strip_prefix('[').map(str::trim_start) {
             Some(rest) if rest.starts_with(']') => Likelihood::Maybe,
@@ -93,7 +95,7 @@ impl MessageCodec for Recto {
         Ok(vec![Draft::Unchanged])
     }
 
-    /// The declaration of the format has no other meaning.
+    /// The field `format` only declares the format. It contains no message.
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
         (key == "format" && value == r#""recto""#).then(|| Ok(Vec::new()))
     }

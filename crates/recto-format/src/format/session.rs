@@ -159,7 +159,7 @@ pub(crate) enum Effect<'a> {
     },
     /// The messages replace the records with these ids.
     Replaces(HashSet<String>),
-    /// The record with this id and all later ones are removed. An unknown id removes all.
+    /// The record with this id and all later ones leave the view. If the id is unknown, all records do.
     Rewind(Str<'a>),
 }
 

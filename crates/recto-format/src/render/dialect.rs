@@ -49,7 +49,7 @@ pub(crate) enum Thinking {
 /// The rules for ids and names.
 pub(crate) struct IdentifierRules {
     pub(crate) max_len: usize,
-    /// Characters allowed beside ASCII letters and digits; `None` allows every character.
+    /// Characters allowed in addition to ASCII letters and digits; `None` allows every character.
     pub(crate) extra_chars: Option<&'static str>,
     pub(crate) starts_with_letter: bool,
 }

@@ -20,7 +20,7 @@ const MADE_BY_THE_MODEL: &[&str] = &[
     "compaction",
 ];
 
-/// Items that a client adds, beside messages and outputs of tools.
+/// Items that a client adds, other than messages and outputs of tools.
 const FROM_THE_CLIENT: &[&str] =
     &["additional_tools", "mcp_approval_response", "compaction_trigger"];
 

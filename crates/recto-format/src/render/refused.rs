@@ -106,7 +106,7 @@ impl<'a> ImportedForm<'a> {
             && !(is_prefill || self.is_field() || is_system)
     }
 
-    /// True for a message that was in a field of the request, beside the list of messages.
+    /// True for a message that was in a field of the request other than the list of messages.
     fn is_field(&self) -> bool {
         self.message.source.is_some_and(|source| source.field.is_some())
     }
@@ -201,7 +201,8 @@ fn empty_list(original: &str) -> Option<(&'static Rule, String)> {
     Some((&rule::NO_EMPTY_LISTS, format!("an empty list as {key}")))
 }
 
-/// True if the message has neither content nor anything else beside its role and name.
+/// True if all fields of the message other than its role and name are null or, except for its content, empty
+/// lists.
 fn has_only_null(original: &str) -> bool {
     let is_nothing = |value: &str| matches!(value, "null" | "[]");
     let mut fields = json::fields(original);

@@ -62,7 +62,7 @@ pub struct ErasedEntry {
     pub index: LogIndex,
     /// The number of bytes that were overwritten.
     pub bytes: usize,
-    /// Whether it had been erased before.
+    /// Whether it had been erased or pruned before.
     pub was_gone: bool,
     /// The SHA-256 of the message.
     pub hash: String,

@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 pub(super) struct Checksum(Sha256);
 
 impl Checksum {
-    /// Starts the checksum of the row at a place, so that a moved row is detected too.
+    /// Starts the checksum of a row with its place (of a conversation or a key: with the number of the
+    /// conversation). So a row that was moved to another place is detected too.
     pub(super) fn at(place: i64) -> Checksum {
         Checksum(Sha256::new()).number(place)
     }

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - One thread writes, in the order of the requests, many requests per transaction
 //!   (`write_queue.rs`, `file_writer.rs`).
-//! - Readers run beside it and see only what is durable (`readers.rs`).
+//! - Readers run at the same time and see only what is durable (`readers.rs`).
 //! - Any number of processes may open the same file.
 //! - Every row has a checksum, which is verified whenever the row is read (`checksum.rs`).
 //! - After the disk failed to sync, the store refuses writes until it is opened again.

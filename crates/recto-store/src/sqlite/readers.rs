@@ -1,4 +1,4 @@
-//! Connections for reading beside the writer. Each read uses a snapshot of the file.
+//! Connections that read while the writer writes. Each read uses a snapshot of the file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

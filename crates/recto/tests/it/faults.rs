@@ -1,4 +1,4 @@
-//! Faults of a SQLite file under the public API: killed processes beside erase, prune, fork, backup and
+//! Faults of a SQLite file under the public API: processes killed during erase, prune, fork, backup and
 //! restore, and changed bits in every table and index.
 //!
 //! `cargo xtask sim faults` runs the long versions.

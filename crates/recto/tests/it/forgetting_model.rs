@@ -126,7 +126,7 @@ impl World {
                 self.counts.backups += 1;
             }
             7 if !self.backups.is_empty() => {
-                // Into an empty store, or beside what is there.
+                // Into an empty store, or into one that has conversations.
                 if choices.chance(8) {
                     for name in &names {
                         recto.remove(name).await.unwrap();

@@ -283,7 +283,11 @@ fn a_run_of_fit_may_start_after_a_pinned_call_but_not_after_a_hidden_one() {
     apply(&mut model, json!({"operation": "UNDO"}));
     apply(&mut model, json!({"operation": "MARK", "indices": [0], "mark": "pinned"}));
     let fit = json!({"operation": "FIT", "maxTokens": model.tokens() - 1});
-    assert_eq!(apply(&mut model, fit).view, [0, 2], "the result does not fit beside the last");
+    assert_eq!(
+        apply(&mut model, fit).view,
+        [0, 2],
+        "the result does not fit in addition to the last message"
+    );
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn is_chat(fields: &json::Object<'_>, messages: &str) -> bool {
         })
 }
 
-/// The likelihood that an object is a request of this format, judged by its fields beside the messages.
+/// The likelihood that an object is a request of this format, judged by its fields other than the messages.
 /// `None` if it is a request of another format.
 fn request_likelihood(object: &str) -> Option<Likelihood> {
     let fields = json::Object::of(object);

@@ -1,7 +1,8 @@
 //! Export of messages as a conversation of ChatGPT's data export.
 //!
-//! Imported nodes are written with their original bytes. If an edit removed the parent or a child of a
-//! node, all nodes are relinked: each to the one before it.
+//! Imported nodes are written with their original bytes. If a node was not imported, or if an edit removed
+//! the parent or a child of a node, nodes without a message are dropped, and each other node is linked to the
+//! one before it.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -92,7 +93,7 @@ impl Node {
     }
 }
 
-/// True if the parent and the children of every node exist.
+/// True if every node has a list of children, as imported nodes have, and all parents and children exist.
 fn is_linked(nodes: &[Node]) -> bool {
     let ids: HashSet<&str> = nodes.iter().map(|node| &*node.id).collect();
     nodes.iter().all(|node| {
@@ -104,7 +105,7 @@ fn is_linked(nodes: &[Node]) -> bool {
     })
 }
 
-/// Links each node to the one before it.
+/// Removes the nodes without a message, and links each other node to the one before it.
 fn link(nodes: &mut Vec<Node>) {
     nodes.retain(|node| node.is_message);
     let ids: Vec<String> = nodes.iter().map(|node| json::string(&node.id)).collect();
@@ -119,10 +120,10 @@ fn link(nodes: &mut Vec<Node>) {
     }
 }
 
-/// Creates nodes for messages that were not imported from this format. They are linked later.
+/// Creates nodes for messages that were not imported from this format. [`link`] links them later.
 ///
-/// A node is a message, one tool call or one result. Parallel calls become consecutive nodes, and so do
-/// their results.
+/// A node has the texts of a message, one tool call or one result. Parallel calls become consecutive nodes,
+/// and so do their results.
 struct NodeBuilder<'a> {
     messages: &'a [MessageParts<'a>],
     options: &'a ExportOptions<'a>,
@@ -190,7 +191,7 @@ impl<'a> NodeBuilder<'a> {
     }
 }
 
-/// The texts of parts, as a list of strings without brackets.
+/// The texts of parts, as JSON strings separated by commas.
 fn texts_of<'p>(parts: impl Iterator<Item = &'p Part<'p>>, warnings: &mut Vec<String>) -> String {
     let mut texts = Vec::new();
     for part in parts {

@@ -401,7 +401,7 @@ async fn append_converts_messages_of_a_provider() {
         .query(of(json!({ "append": call, "expectedVersion": 0, "idempotencyKey": "k",
         "description": "the answer", "note": { "run": 7 } })))
         .await;
-    assert_eq!(again["version"], 1, "the key was used");
+    assert_eq!(again["version"], 1, "the repeated request has the first result");
     let result = json!([{ "role": "tool", "tool_call_id": "c1", "content": "5" }]);
     let appended = session.query(of(json!({ "append": result }))).await;
     assert_eq!(appended["warnings"], json!([]), "the exchange is complete");

@@ -136,7 +136,7 @@ async fn writes_against_others() {
     }
 }
 
-/// Longest time in which a writer must have had its first commit beside the others.
+/// Longest time in which a writer must have had its first commit while the others write.
 const STARVED: Duration = Duration::from_secs(60);
 
 /// Writers that retry until the time is over and each of them has had a commit accepted. Returns

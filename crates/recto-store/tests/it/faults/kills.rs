@@ -45,7 +45,8 @@ pub(super) fn run(seed: u64, kills: u32) {
         let mut child = child::command("writes_until_it_is_killed", &file).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut printed = String::new();
-        // Some are killed while they open the file, most while they write, on a machine of any speed.
+        // A quarter of the processes are killed soon after their start, perhaps while they open the file. The
+        // others are killed after they have printed a version, so that they write on a slow machine too.
         let is_writing = dice.below(4) > 0;
         while is_writing && !printed.contains(child::ACCEPTED) {
             output.read_line(&mut printed).unwrap();
@@ -68,8 +69,8 @@ pub(super) fn run(seed: u64, kills: u32) {
     note(&format!("{kills} kills, {total} versions"));
 }
 
-/// Records the acknowledged versions: those in complete lines. Checks that the version that a child finds at
-/// its start is never smaller than before.
+/// Records the acknowledged versions, which are in complete lines. Checks that no printed version of a
+/// conversation is smaller than an earlier one: at its start, a child prints the version that it has found.
 fn note_accepted(printed: &str, accepted: &mut BTreeMap<u128, u32>) {
     let whole = printed.rsplit_once('\n').map_or("", |(whole, _)| whole);
     for line in whole.lines().filter_map(|line| line.strip_prefix(child::ACCEPTED)) {
@@ -84,7 +85,10 @@ async fn check(store: &dyn Store, accepted: &BTreeMap<u128, u32>) -> Result<(), 
     for (&number, &version) in accepted {
         let texts = chain::check(store, number).await?;
         if texts.len() <= version as usize {
-            return Err(format!("{number}: version {version} of {} is lost", texts.len()));
+            let stored = texts.len();
+            return Err(format!(
+                "conversation {number} has {stored} versions, and the accepted version {version} is lost"
+            ));
         }
     }
     let damage = store.check().await.map_err(|error| error.to_string())?;

@@ -35,7 +35,7 @@ fn an_operation_of_a_killed_process_has_happened_completely_or_not_at_all() {
 
 /// Runs `rounds` rounds on one file. Returns when the processes were killed.
 pub(super) fn run(seed: u64, rounds: usize) -> KillCounts {
-    note(&format!("kills beside erase, prune, fork, backup and restore: seed {seed}"));
+    note(&format!("kills during erase, prune, fork, backup and restore: seed {seed}"));
     let mut world = World::new(seed);
     for round in 0..rounds {
         world.round(&format!("seed {seed}, round {round}"));

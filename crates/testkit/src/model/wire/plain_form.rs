@@ -143,6 +143,6 @@ fn read_rollback(fields: &Fields) -> Result<Operation, Refusal> {
     match (fields.count("targetBatchIndex")?, fields.number("targetVersion")?) {
         (Some(target_batch), None) => Ok(Operation::RollbackToBatch { target_batch }),
         (None, Some(target_version)) => Ok(Operation::RollbackToVersion { target_version }),
-        _ => Err(Refusal::operation("ROLLBACK has targetBatchIndex or targetVersion")),
+        _ => Err(Refusal::operation("ROLLBACK needs targetBatchIndex or targetVersion, not both")),
     }
 }
