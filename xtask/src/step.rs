@@ -124,12 +124,37 @@ impl Console {
     /// Runs a step and prints its line. A program that cannot be started is a failed step.
     pub(crate) fn run(&self, mut step: Step) -> Finished {
         let shown = self.verbose || step.show == Show::Always;
-        let command = command_line(&step.command);
-        self.write(&format!("{:<14} {command}", step.name));
+        self.write(&format!("{:<14} {}", step.name, command_line(&step.command)));
         if shown {
             self.write("\n");
         }
+        let (finished, ending) = self.complete(&mut step, shown);
+        let indent = if shown { format!("{:<14}", step.name) } else { String::new() };
+        self.write(&format!("{indent}{ending}"));
+        finished
+    }
 
+    /// Runs steps at the same time. Prints the line of each when it has ended.
+    pub(crate) fn run_together(&self, steps: Vec<Step>) -> Vec<Finished> {
+        let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
+        self.line(format_args!("{:<14} {}", "together", names.join(", ")));
+        let run = |mut step: Step| {
+            let (finished, ending) = self.complete(&mut step, self.verbose);
+            self.write(&format!("{:<14} {}{ending}", step.name, finished.command));
+            finished
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                steps.into_iter().map(|step| scope.spawn(move || run(step))).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Finished>| thread.join();
+            threads.into_iter().map(join).map(|it| it.expect("no step panics")).collect()
+        })
+    }
+
+    /// Runs the program of a step to its end. The text is what follows the command in the line of the step,
+    /// and after a failure also the output and the advice.
+    fn complete(&self, step: &mut Step, shown: bool) -> (Finished, String) {
+        let command = command_line(&step.command);
         if self.colours {
             step.command.env("CARGO_TERM_COLOR", "always");
         }
@@ -146,18 +171,18 @@ impl Console {
         };
         let succeeded = status.is_some_and(|status| status.success());
         let verdict = if succeeded { self.paint(GREEN, "ok") } else { self.paint(RED, "FAILED") };
-        let indent = if shown { format!("{:<14}", step.name) } else { String::new() };
-        self.line(format_args!("{indent} {verdict} {:.1} s", took.as_secs_f64()));
+        let mut ending = format!(" {verdict} {:.1} s\n", took.as_secs_f64());
         if !succeeded {
             if !shown || status.is_none() {
-                self.write(&output.transcript);
+                ending += &output.transcript;
             }
             if let Some(status) = status.filter(|status| status.code().is_none()) {
-                self.line(format_args!("{:<14} ended by a {status}", step.name));
+                ending += &format!("{:<14} ended by a {status}\n", step.name);
             }
-            self.line(format_args!("{:<14} next: {}", step.name, step.advice));
+            ending += &format!("{:<14} next: {}\n", step.name, step.advice);
         }
-        Finished { name: step.name, command, succeeded, took, stdout: output.stdout }
+        let stdout = output.stdout;
+        (Finished { name: step.name, command, succeeded, took, stdout }, ending)
     }
 
     /// Runs a program to its end and captures its output. If `shown`, the output is printed too.
@@ -263,6 +288,32 @@ mod tests {
         let console = Console::new(Stdout::Json, false);
         let command = Command::new("no-such-program-anywhere");
         assert!(!console.run(Step::new("none", command, "install it")).succeeded);
+    }
+
+    #[test]
+    fn steps_that_run_together_keep_their_order_and_results() {
+        let console = Console::new(Stdout::Json, false);
+        let step = |name, script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            Step::new(name, command, "nothing")
+        };
+        // Each waits for the other, so neither ends if they run one after the other.
+        let folder = std::env::temp_dir().join(format!("recto-together-{}", std::process::id()));
+        let folder = folder.display();
+        let meet = |own: &str, other: &str| {
+            format!(
+                "mkdir -p {folder}; touch {folder}/{own}; i=0; \
+                 while [ ! -e {folder}/{other} ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; \
+                 [ -e {folder}/{other} ] && echo {own}"
+            )
+        };
+        let finished =
+            console.run_together(vec![step("one", &meet("a", "b")), step("two", &meet("b", "a"))]);
+        std::fs::remove_dir_all(folder.to_string()).unwrap();
+        let results: Vec<_> =
+            finished.iter().map(|it| (it.succeeded, it.stdout.as_str())).collect();
+        assert_eq!(results, [(true, "a\n"), (true, "b\n")]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Every step runs even if an earlier one failed, so that one run reports every failure. The last line is `N passed, N failed`; a step that failed without naming a failed test counts as one failure.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -51,38 +52,48 @@ pub(crate) fn run(
         requirement::node(),
         requirement::typescript(),
     ];
+    let start = Instant::now();
     let ready = requirement::ensure(&needed, workspace, console);
 
     let mut finished = Vec::new();
     if ready.is_ok() {
-        let steps = match options.suite {
-            None => steps(workspace, options.seed),
-            Some(Suite::Frameworks) => frameworks(workspace, options.seed),
+        let (steps, together) = match options.suite {
+            None => (steps(workspace, options.seed), together(workspace, options.seed)),
+            Some(Suite::Frameworks) => (frameworks(workspace, options.seed), Vec::new()),
+        };
+        let is_stopped = |finished: &[Finished]| {
+            options.fail_fast && finished.iter().any(|step| !step.succeeded)
         };
         for step in steps {
             finished.push(console.run(step));
-            if options.fail_fast && finished.iter().any(|step| !step.succeeded) {
+            if is_stopped(&finished) {
                 break;
             }
+        }
+        if !together.is_empty() && !is_stopped(&finished) {
+            finished.extend(console.run_together(together));
         }
     }
 
     let mut results: TestResults = finished.iter().map(results_of).sum();
     results.failed += u64::from(ready.is_err());
-    report(&finished, results, console);
+    report(&finished, start.elapsed(), results, console);
     if results.failed > 0 { Err(StepsFailed.into()) } else { Ok(()) }
 }
 
-/// All steps, the quickest to fail first.
+/// The steps that run one after the other, the quickest to fail first.
 fn steps(workspace: &Workspace, seed: u64) -> Vec<Step> {
     let mut steps = vec![formatting(workspace), dependencies(workspace)];
     steps.extend(lints(workspace));
     steps.extend(oldest_compiler(workspace));
     steps.push(docs(workspace));
-    steps.extend(tests(workspace, seed));
-    steps.push(python(workspace, seed));
-    steps.push(node(workspace, seed));
+    steps.push(test("test", workspace, seed, &["--workspace", "--all-features"]));
     steps
+}
+
+/// The last steps. They run at the same time, because none of them uses all cores.
+fn together(workspace: &Workspace, seed: u64) -> Vec<Step> {
+    vec![tiny_nodes(workspace, seed), python(workspace, seed), node(workspace, seed)]
 }
 
 fn formatting(workspace: &Workspace) -> Step {
@@ -163,19 +174,22 @@ pub(crate) fn set_seed(command: &mut Command, seed: u64) {
     command.env("PROPTEST_RNG_SEED", seed.to_string()).env("RECTO_SEED", seed.to_string());
 }
 
-fn tests(workspace: &Workspace, seed: u64) -> Vec<Step> {
-    let test = |name, args: &[&str]| {
-        let mut command: Command = workspace.cargo(["test", "--no-fail-fast"]);
-        command.args(args);
-        set_seed(&mut command, seed);
-        Step::new(name, command, "run the failing test alone: cargo test -p CRATE NAME")
-    };
-    // `--tests` leaves out the doctests, which tiny nodes do not change. The wrapper changes only the
-    // crates of this workspace, so that the dependencies are not compiled again.
-    let mut tiny = test("test tiny", &["-p", "sum-tree", "-p", "recto-core", "--tests"]);
+fn test(name: &'static str, workspace: &Workspace, seed: u64, args: &[&str]) -> Step {
+    let mut command = workspace.cargo(["test", "--no-fail-fast"]);
+    command.args(args);
+    set_seed(&mut command, seed);
+    Step::new(name, command, "run the failing test alone: cargo test -p CRATE NAME")
+}
+
+/// The tests of the engine with trees of tiny nodes. `--tests` leaves out the doctests, which tiny nodes do
+/// not change. The wrapper changes only the crates of this workspace, so that the dependencies are not
+/// compiled again.
+fn tiny_nodes(workspace: &Workspace, seed: u64) -> Step {
+    let args = ["-p", "sum-tree", "-p", "recto-core", "--tests"];
+    let mut step = test("test tiny", workspace, seed, &args);
     let wrapper = workspace.root().join("xtask/tiny_nodes.sh");
-    tiny.command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
-    vec![test("test", &["--workspace", "--all-features"]), tiny]
+    step.command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+    step
 }
 
 /// The Python package: its build, types and tests, in a virtual environment in the target directory.
@@ -224,8 +238,7 @@ fn results_of(step: &Finished) -> TestResults {
     results
 }
 
-fn report(finished: &[Finished], results: TestResults, console: &Console) {
-    let took = finished.iter().map(|step| step.took).sum();
+fn report(finished: &[Finished], took: Duration, results: TestResults, console: &Console) {
     if console.is_json() {
         console.results_json(&json!({
             "steps": finished.iter().map(Finished::to_json).collect::<Vec<_>>(),
@@ -247,8 +260,6 @@ fn report(finished: &[Finished], results: TestResults, console: &Console) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn finished(succeeded: bool, stdout: &str) -> Finished {
