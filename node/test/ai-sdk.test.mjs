@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { BudgetTooSmall } from "recto-context";
 import { prepareStep, recto } from "recto-context/ai-sdk";
+import { IDS } from "./ids.mjs";
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
@@ -251,6 +252,15 @@ test("a chat is saved by difference and every save can be read again", async () 
   await chat.conversation.undo();
   assert.equal((await again.load()).length, 2);
   talks.close();
+});
+
+test("any text is an id of a chat, and each chat has its own messages", async () => {
+  const chats = await recto.open("memory:");
+  const message = (at) => ({ id: "1", role: "user", parts: [{ type: "text", text: `chat ${at}` }] });
+  for (const [at, id] of IDS.entries()) await (await chats.chat(id)).save([message(at)]);
+  for (const [at, id] of IDS.entries()) assert.deepEqual(await (await chats.chat(id)).load(), [message(at)]);
+  assert.equal((await chats.chat("user-42")).conversation.name, "chat/user-42");
+  chats.close();
 });
 
 test("two writers of one chat both succeed", async () => {

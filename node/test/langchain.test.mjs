@@ -12,6 +12,7 @@ import { z } from "zod";
 
 import { Store } from "recto-context";
 import { rectoMiddleware } from "recto-context/langchain";
+import { IDS } from "./ids.mjs";
 
 /** A model that gives these answers one after the other, and records what it reads. */
 class Scripted extends BaseChatModel {
@@ -154,6 +155,15 @@ test("messages that left the state and return are shown again, also in another p
     const context = await rectoMiddleware(store, { maxTokens: 1000, counter: "approx" });
     const shaped = await context.shape("t", messages);
     assert.deepEqual(shaped.map(({ content }) => content), messages.map(({ content }) => content));
+  }
+});
+
+test("any text is the id of a thread, and each thread has its own messages", async () => {
+  const store = await Store.open("memory:");
+  const context = await rectoMiddleware(store, { maxTokens: 1000, counter: "approx" });
+  for (const [at, id] of IDS.entries()) await context.shape(id, [new HumanMessage({ id: "1", content: `thread ${at}` })]);
+  for (const [at, id] of IDS.entries()) {
+    assert.deepEqual((await context.conversation(id).messages()).map(({ content }) => content), [`thread ${at}`]);
   }
 });
 

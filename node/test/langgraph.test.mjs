@@ -15,6 +15,7 @@ import { uuid6 } from "@langchain/langgraph-checkpoint";
 
 import { ConversationNotFound, Store } from "recto-context";
 import { RectoSaver } from "recto-context/langgraph";
+import { IDS } from "./ids.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -156,6 +157,16 @@ test("deleting a thread removes its conversations, and not those of a similar na
     assert.equal((await saver.conversation(thread_id).messages()).length, 2);
     assert.equal((await app.getState({ configurable: { thread_id } })).values.messages.length, 2);
   }
+});
+
+test("any text is the id of a thread, and each thread has its own messages", async () => {
+  const store = await Store.open("memory:");
+  const saver = new RectoSaver(new MemorySaver(), store);
+  const ids = IDS.filter((id) => id !== ""); // LangGraph refuses it
+  for (const [at, thread_id] of ids.entries()) {
+    await graph(saver).invoke({ messages: [new HumanMessage(`thread ${at}`)] }, { configurable: { thread_id } });
+  }
+  for (const [at, id] of ids.entries()) assert.equal((await saver.conversation(id).messages())[0].content, `thread ${at}`);
 });
 
 test("a long thread takes space for each message once", async () => {

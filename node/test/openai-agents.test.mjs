@@ -13,6 +13,7 @@ import { z } from "zod";
 
 import { BudgetTooSmall, InvalidRequest, Store } from "recto-context";
 import { fitInput, RectoSession } from "recto-context/openai-agents";
+import { IDS } from "./ids.mjs";
 
 setTracingDisabled(true);
 
@@ -144,6 +145,26 @@ test("a session is rewound, undone and forked", async () => {
   assert.equal((await session.getItems()).length, 5);
 });
 
+test("any text is an id of a session and of a fork, and each has its own items", async () => {
+  const store = await Store.open("memory:");
+  for (const [at, id] of IDS.entries()) {
+    const session = await RectoSession.open(id, store);
+    await session.addItems([user(`item ${at}`)]);
+    assert.equal(await session.getSessionId(), id);
+    const branch = await session.fork(`fork ${id}`);
+    assert.deepEqual(await branch.getItems(), [user(`item ${at}`)]);
+    const back = await branch.fork(`${id} again`);
+    assert.deepEqual(await back.getItems(), [user(`item ${at}`)]);
+  }
+  for (const [at, id] of IDS.entries()) {
+    const session = await RectoSession.open(id, store);
+    assert.deepEqual(await session.getItems(), [user(`item ${at}`)]);
+  }
+  const mine = await RectoSession.open("user-42", store, { prefix: "mine/" });
+  assert.deepEqual([mine.conversation.name, (await mine.fork("b")).conversation.name], ["mine/user-42", "mine/b"]);
+  assert.equal((await RectoSession.open("user-42", store)).conversation.name, "agents/user-42");
+});
+
 /** Fails as the provider does if a call has no result, or a result no call. */
 function checkPairs(input) {
   const calls = input.filter((item) => item.type === "function_call").map((item) => item.callId);
@@ -212,7 +233,9 @@ test("wrong types are refused with the name of the field", async () => {
   const store = await Store.open("memory:");
   await assert.rejects(RectoSession.open(7, store), /^TypeError: id must be a string, not number/);
   await assert.rejects(RectoSession.open("s", "memory:"), /^TypeError: store must be a store, not string/);
+  await assert.rejects(RectoSession.open("s", store, { prefix: 7 }), /^TypeError: prefix must be a string, not number/);
   const session = await RectoSession.open("s", store);
+  await assert.rejects(session.fork(7), /^TypeError: id must be a string, not number/);
   await assert.rejects(session.addItems("all"), /^TypeError: items must be a list, not string/);
   await assert.rejects(session.addItems([7]), /^TypeError: items\[0\] must be an object, not number/);
   assert.throws(() => session.fit({ maxTokens: "many" }), /^TypeError: maxTokens must be a number, not string/);

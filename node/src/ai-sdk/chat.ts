@@ -4,6 +4,7 @@ import { asList, asObject, asText } from "../checks.js";
 import { type Conversation } from "../conversation.js";
 import { VersionConflict } from "../errors.js";
 import { encode } from "../json.js";
+import { namePart } from "../names.js";
 import { Store } from "../store.js";
 import type { Entry, Message, Operation, Outcome, Settings } from "../types.js";
 import { prepareStep, type PrepareStepOptions } from "./prepare-step.js";
@@ -23,11 +24,10 @@ export class ChatStore {
     this.store = store;
   }
 
-  /** The chat with an id, which is created if it does not exist. Ids are data: any text is a valid id. */
+  /** The chat with an id, which is created if it does not exist. Any text is a valid id. */
   async chat<M extends UIMessage = UIMessage>(id: string, settings: Settings = {}): Promise<Chat<M>> {
     asText(id, "id");
-    // A name must not look like an id of Recto, and must not start with a control character.
-    return new Chat<M>(id, await this.store.conversationOrCreate(`chat/${id}`, settings));
+    return new Chat<M>(id, await this.store.conversationOrCreate(`chat/${namePart(id)}`, settings));
   }
 
   close(): void {

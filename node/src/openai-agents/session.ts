@@ -13,6 +13,7 @@ import { asCount, asList, asObject, asObjectWith, asText } from "../checks.js";
 import type { Conversation } from "../conversation.js";
 import { InvalidRequest, RectoError, VersionConflict } from "../errors.js";
 import { encode } from "../json.js";
+import { namePart } from "../names.js";
 import { Store } from "../store.js";
 import type { CounterName, Entry, Message, Operation, VersionInfo } from "../types.js";
 import type { BudgetOptions } from "../growing-list.js";
@@ -22,8 +23,12 @@ import { fromRecto, toRecto } from "./items.js";
 export interface SessionOptions {
   /** The token counter of a new session. Default: `o200k_base`. */
   counter?: CounterName;
+  /** The start of the name of the conversation. Default: `agents/`. */
+  prefix?: string;
 }
 
+/** The default start of the names of conversations. */
+const PREFIX = "agents/";
 /** Maximum attempts after version conflicts. */
 const MAX_ATTEMPTS = 100;
 
@@ -45,17 +50,21 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
   /** The transactions up to the version `#scanned`: hash of the operation id -> hash of the transaction. */
   readonly #transactions = new Map<string, string>();
   #scanned = -1;
+  readonly #prefix: string;
 
-  private constructor(id: string, conversation: Conversation) {
+  private constructor(id: string, conversation: Conversation, prefix: string) {
     this.id = id;
     this.conversation = conversation;
+    this.#prefix = prefix;
   }
 
-  /** Opens a session of a store. It is created if it does not exist. */
+  /** Opens a session of a store. It is created if it does not exist. Any text is a valid id. */
   static async open(id: string, store: Store, options: SessionOptions = {}): Promise<RectoSession> {
     asText(id, "id");
     asObjectWith(store, "store", "a store", "request");
-    return new RectoSession(id, await store.conversationOrCreate(id, options));
+    const { prefix = PREFIX, ...settings } = asObject(options, "options");
+    const name = asText(prefix, "prefix") + namePart(id);
+    return new RectoSession(id, await store.conversationOrCreate(name, settings), prefix);
   }
 
   // The interface of the SDK.
@@ -165,7 +174,8 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
 
   /** A session that starts at a version of this one. It copies no items. */
   async fork(id: string, { at }: { at?: number } = {}): Promise<RectoSession> {
-    return new RectoSession(id, await this.conversation.fork(id, at === undefined ? {} : { at }));
+    const name = this.#prefix + namePart(asText(id, "id"));
+    return new RectoSession(id, await this.conversation.fork(name, at === undefined ? {} : { at }), this.#prefix);
   }
 
   /** Applies operations that depend on the view. After a version conflict they are computed again. */
