@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { AIMessage, HumanMessage, RemoveMessage } from "@langchain/core/messages";
+import { AIMessage, HumanMessage, RemoveMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { MemorySaver } from "@langchain/langgraph";
 import { createAgent } from "langchain";
@@ -137,6 +137,83 @@ test("replaced and removed messages of the state are replaced and hidden in the 
   assert.deepEqual((await context.conversation("t").messages()).map(({ content }) => content), ["first", "second"]);
 });
 
+test("messages that are shown again by hand have their calls, media and other fields", async () => {
+  const { agent, context, model } = await agentWith([], { maxTokens: 5000, targetTokens: 5000 });
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+  const given = [
+    new HumanMessage({ id: "h1", content: [{ type: "text", text: "what is this?" }, image], name: "ann" }),
+    new AIMessage({
+      id: "a1",
+      content: "I look.",
+      tool_calls: [{ id: "c1", name: "read", args: { path: "f" }, type: "tool_call" }],
+      response_metadata: { model: "m" },
+    }),
+    new ToolMessage({ id: "t1", tool_call_id: "c1", name: "read", content: "found", status: "error", artifact: { rows: [1] } }),
+  ];
+  await agent.invoke({ messages: given }, config);
+  const conversation = context.conversation("t");
+  const indices = (await conversation.entries()).slice(0, 3).map(({ index }) => index);
+  await agent.graph.updateState(config, { messages: given.map(({ id }) => new RemoveMessage({ id })) });
+  await agent.invoke({ messages: [new HumanMessage({ id: "h2", content: "and?" })] }, config);
+  assert.deepEqual(model.requests.at(-1).map(({ content }) => content), ["done", "and?"]);
+  await conversation.restore(indices);
+  await agent.invoke({ messages: [new HumanMessage({ id: "h3", content: "again?" })] }, config);
+  const request = model.requests.at(-1);
+  const dicts = (messages) => JSON.parse(JSON.stringify(messages.map((message) => message.toDict())));
+  const back = given.map(({ id }) => request.find((message) => message.id === id));
+  assert.deepEqual(dicts(back), dicts(given));
+  // A text is stored once.
+  const [entry] = await conversation.entries([indices[2]]);
+  assert.equal(JSON.stringify(entry.message).split("found").length, 2);
+});
+
+test("messages that another program appended have their calls", async () => {
+  const { context } = await agentWith([]);
+  const given = [new HumanMessage({ id: "1", content: "a" })];
+  await context.shape("t", given);
+  await context.conversation("t").append([
+    { role: "assistant", content: [{ type: "text", text: "I look." }, { type: "tool_use", id: "c", name: "read", input: { path: "f" } }] },
+    { role: "tool", content: [{ type: "tool_result", tool_use_id: "c", content: [{ type: "text", text: "gone" }], is_error: true }] },
+    { role: "user", content: "and?" },
+  ]);
+  const [first, call, result, last] = await context.shape("t", given);
+  assert.equal(first, given[0]);
+  assert.deepEqual([call.getType(), call.content, call.tool_calls.map(({ id, name, args }) => [id, name, args])], ["ai", "I look.", [["c", "read", { path: "f" }]]]);
+  assert.deepEqual([result.getType(), result.content, result.tool_call_id, result.status], ["tool", "gone", "c", "error"]);
+  assert.deepEqual([last.getType(), last.content], ["human", "and?"]);
+});
+
+test("a message with other media is replaced, and an equal one of another process is not", async () => {
+  const store = await Store.open("memory:");
+  const image = (data) => new HumanMessage({ id: "1", content: [{ type: "image_url", image_url: { url: `data:image/png;base64,${data}` } }] });
+  const version = async (message) => {
+    const context = await rectoMiddleware(store, { maxTokens: 5000, counter: "approx" });
+    const [shaped] = await context.shape("t", [message]);
+    assert.equal(shaped, message);
+    return context.conversation("t").version();
+  };
+  assert.deepEqual([await version(image("AAAA")), await version(image("AAAA")), await version(image("BBBB"))], [1, 1, 2]);
+});
+
+test("fields that are not JSON do not end a run", async () => {
+  const { context } = await agentWith([]);
+  const loop = {};
+  loop.self = loop;
+  const given = [
+    new HumanMessage({ id: "h", content: "half \ud800 of a pair" }),
+    new AIMessage({ id: "a", content: "", tool_calls: [{ id: "c", name: "read", args: { size: Infinity }, type: "tool_call" }] }),
+    new ToolMessage({ id: "t", tool_call_id: "c", content: "ok", artifact: new Map([[1, loop]]) }),
+  ];
+  for (let turn = 0; turn < 2; turn++) {
+    const shaped = await context.shape("t", given);
+    assert(shaped.every((message, at) => message === given[at]));
+  }
+  const stored = await context.conversation("t").messages();
+  assert.deepEqual(stored.map(({ id }) => id), ["h", "a", "t"]);
+  assert.equal(await context.conversation("t").version(), 1);
+  assert.equal(stored[1].content[0].input.size, "Infinity");
+});
+
 test("another process continues the conversation of a thread", async () => {
   const store = await Store.open("memory:");
   const given = [new HumanMessage({ id: "1", content: "a" }), new AIMessage({ id: "2", content: "b" })];
@@ -153,6 +230,18 @@ test("messages that left the state and return are shown again, also in another p
   const older = [given[0], new HumanMessage({ id: "x", content: "x" })]; // a run from an older checkpoint
   for (const messages of [given, older, given, older, given]) {
     const context = await rectoMiddleware(store, { maxTokens: 1000, counter: "approx" });
+    const shaped = await context.shape("t", messages);
+    assert.deepEqual(shaped.map(({ content }) => content), messages.map(({ content }) => content));
+  }
+});
+
+test("messages that leave the state and return are shown again in a process that has seen them before", async () => {
+  const store = await Store.open("memory:");
+  const [one, two] = await Promise.all([1, 2].map(() => rectoMiddleware(store, { maxTokens: 1000, counter: "approx" })));
+  const given = Array.from({ length: 5 }, (_, at) => new HumanMessage({ id: String(at), content: String(at) }));
+  const changed = given.with(2, new HumanMessage({ id: "2", content: "changed" }));
+  const older = [given[0], new HumanMessage({ id: "x", content: "x" })];
+  for (const [context, messages] of [[one, given], [two, older], [one, given], [two, changed], [one, older], [two, changed], [one, given]]) {
     const shaped = await context.shape("t", messages);
     assert.deepEqual(shaped.map(({ content }) => content), messages.map(({ content }) => content));
   }

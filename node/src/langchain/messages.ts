@@ -19,10 +19,18 @@ export function isMessage(value: unknown): value is LangChainMessage {
 }
 
 /** The role and the content of a message, for counting and for pairing calls with results. */
-export function toRecto(message: LangChainMessage): Message {
-  const converted = { role: role(message.getType()), content: content(message as Fields & LangChainMessage) } as Message;
+export function toRecto(message: Omit<LangChainMessage, "toDict">): Message {
+  const converted = { role: role(message.getType()), content: content(message) } as Message;
   if (message.id) converted.id = message.id;
   return converted;
+}
+
+/** The content that a message had, if it was a text. */
+export function textOf({ content }: Message): string {
+  if (typeof content === "string") return content;
+  const first = content[0] as Fields | undefined;
+  if (first?.["type"] === "tool_result") return typeof first["content"] === "string" ? first["content"] : "";
+  return first?.["type"] === "text" ? first["text"] : "";
 }
 
 function role(type: string): string {
@@ -40,9 +48,9 @@ function role(type: string): string {
   }
 }
 
-function content(message: Fields & LangChainMessage): string | Part[] {
-  if (message.getType() === "tool") {
-    const text = message.content;
+function content(message: Fields): string | Part[] {
+  if (message["getType"]() === "tool") {
+    const text = message["content"];
     const result: Part = {
       type: "tool_result",
       tool_use_id: message["tool_call_id"],
@@ -57,8 +65,9 @@ function content(message: Fields & LangChainMessage): string | Part[] {
     name: call["name"] ?? "",
     input: call["args"] ?? {},
   }));
-  if (typeof message.content === "string" && message.content !== "" && calls.length === 0) return message.content;
-  const all = [...parts(message.content), ...calls];
+  const given = message["content"];
+  if (typeof given === "string" && given !== "" && calls.length === 0) return given;
+  const all = [...parts(given), ...calls];
   // Frameworks store empty messages; Recto refuses them.
   return all.length > 0 ? all : [{ type: "empty" }];
 }

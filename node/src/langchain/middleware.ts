@@ -1,18 +1,16 @@
-import { isDeepStrictEqual } from "node:util";
-
 import type { BaseMessage, StoredMessage } from "@langchain/core/messages";
 import type { AgentMiddleware } from "langchain";
 
 import { asList, asObjectWith, asText, checkBudget } from "../checks.js";
 import type { Conversation } from "../conversation.js";
-import { BudgetTooSmall, VersionConflict } from "../errors.js";
+import { BudgetTooSmall, InvalidRequest, VersionConflict } from "../errors.js";
 import type { BudgetOptions } from "../growing-list.js";
-import type { ListRepair } from "../lists.js";
+import type { Fitted, ListRepair } from "../lists.js";
 import { repair } from "../lists-native.js";
 import { namePart } from "../names.js";
 import type { Store } from "../store.js";
 import type { Entry, Message, Operation, Provider } from "../types.js";
-import { toRecto } from "./messages.js";
+import { isRecorded, knownOf, plainDict, record, restored, type Known } from "./records.js";
 
 export interface ContextOptions extends BudgetOptions {
   /** The provider whose rules requests must follow. Default: `openai-chat`. */
@@ -56,7 +54,7 @@ interface ModelRequest {
 interface Thread {
   conversation: Conversation;
   /** The newest log entry of each message id. */
-  entries: Map<string, { index: number; message: Message }>;
+  entries: Map<string, Known>;
   /** The newest version that this process has made or seen. */
   version: number;
   isPaused: boolean;
@@ -161,15 +159,26 @@ export class RectoContext {
     const view = await Promise.all(
       originalIndices.map(async (index) => given.get(ids.get(index) ?? "") ?? this.#messageOfEntry(thread, index)),
     );
-    const { provider = "openai-chat", counter, maxTokens, onReport } = this.#options;
-    const list = view.map((message) => message.toDict());
-    const fixed = repair(list, provider, { format: "langchain", ...(counter && { counter }) });
+    const { maxTokens, onReport } = this.#options;
+    const fixed = this.#repaired(view);
     const report = { threadId, version, messages: view.length, tokens, hidden, repairs: fixed.repairs };
     onReport?.({ ...report, paused: thread.isPaused && tokens > maxTokens });
     return fixed.messages.map((message, at) => {
       const position = fixed.positions[at];
       return position === undefined ? this.#restore(message) : view[position]!;
     });
+  }
+
+  #repaired(view: readonly BaseMessage[]): Fitted<StoredMessage> {
+    const { provider = "openai-chat", counter } = this.#options;
+    const options = { format: "langchain", ...(counter && { counter }) };
+    try {
+      return repair(view.map((message) => message.toDict()), provider, options);
+    } catch (error) {
+      // A field such as `artifact` is not JSON.
+      if (!(error instanceof InvalidRequest)) throw error;
+      return repair(view.map(plainDict), provider, options);
+    }
   }
 
   /** Adds new messages to the conversation, hides those that left the state, and cuts the view if it is over budget. */
@@ -189,10 +198,9 @@ export class RectoContext {
     const added: [string, Message][] = [];
     const replaced: [string, Message][] = [];
     for (const [id, message] of given) {
-      const stored = { ...toRecto(message), id };
       const known = thread.entries.get(id);
-      if (known === undefined) added.push([id, stored]);
-      else if (!isDeepStrictEqual(known.message, JSON.parse(JSON.stringify(stored)))) replaced.push([id, stored]);
+      if (known === undefined) added.push([id, record(message, id)]);
+      else if (!isRecorded(known, message, id)) replaced.push([id, record(message, id)]);
     }
     const gone = [...thread.entries].filter(([id]) => !given.has(id));
     if (added.length + replaced.length + gone.length === 0) return;
@@ -210,7 +218,7 @@ export class RectoContext {
     if (operations.length > 0) {
       const outcome = await thread.conversation.apply(operations, { expectedVersion: thread.version });
       [...shown, ...added].forEach(([id, message], at) =>
-        thread.entries.set(id, { index: outcome.added[at]!, message: JSON.parse(JSON.stringify(message)) }),
+        thread.entries.set(id, knownOf(outcome.added[at]!, message)),
       );
       thread.version = outcome.version;
     }
@@ -253,10 +261,7 @@ export class RectoContext {
 
   async #messageOfEntry(thread: Thread, index: number): Promise<BaseMessage> {
     const [entry] = await thread.conversation.entries([index]);
-    const { role, content, id } = entry!.message;
-    const type = role === "assistant" ? "ai" : role === "system" ? "system" : "human";
-    const text = typeof content === "string" ? content : content.map((part) => ("text" in part ? part.text : "")).join("\n");
-    return this.#restore({ type, data: { content: text, id } as never });
+    return this.#restore(restored(entry!.message));
   }
 
   /** The thread. Concurrent calls share one promise, so that their messages are recorded in the order of the calls. */
@@ -287,10 +292,12 @@ export class RectoContext {
 /** Reads the newest log entry of each message id, without those of messages that left the state. */
 async function load(thread: Thread): Promise<void> {
   const entries: Entry[] = await thread.conversation.query({ scope: "all" });
+  // Another process may have hidden entries that this one knows.
+  thread.entries.clear();
+  // In the order of the log: the newest entry of an id decides, also if it has left the state.
   for (const { index, message, marks } of entries) {
-    if (marks?.includes(REMOVED)) continue;
-    if (message.id !== undefined && index > (thread.entries.get(message.id)?.index ?? -1)) {
-      thread.entries.set(message.id, { index, message });
-    }
+    if (message.id === undefined) continue;
+    if (marks?.includes(REMOVED)) thread.entries.delete(message.id);
+    else thread.entries.set(message.id, knownOf(index, message));
   }
 }

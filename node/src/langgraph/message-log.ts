@@ -1,7 +1,7 @@
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
 
 import { ConversationNotFound, VersionConflict } from "../errors.js";
-import { toRecto, type LangChainMessage } from "../langchain/messages.js";
+import { textOf, toRecto, type LangChainMessage } from "../langchain/messages.js";
 import type { Store } from "../store.js";
 import type { Entry, Message, Operation, Settings } from "../types.js";
 
@@ -211,14 +211,6 @@ function dumpOf(message: Message): unknown {
   const kwargs = { content: textOf(message), ...(message.id && { id: message.id }) };
   const name = classes[message.role as keyof typeof classes];
   return { lc: 1, type: "constructor", id: ["langchain_core", "messages", name], kwargs };
-}
-
-/** The content that a plain message of LangChain had. */
-function textOf({ content }: Message): string {
-  if (typeof content === "string") return content;
-  const first = content[0] as Record<string, any> | undefined;
-  if (first?.["type"] === "tool_result") return typeof first["content"] === "string" ? first["content"] : "";
-  return first?.["type"] === "text" ? first["text"] : "";
 }
 
 function fieldsOf(message: LangChainMessage): Fields {
