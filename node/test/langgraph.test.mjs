@@ -143,6 +143,66 @@ test("a serializer that does not write JSON keeps the messages in the inner save
   assert.equal(conversation === undefined || (await store.conversation(conversation.name).count({ scope: "all" })) === 0, true);
 });
 
+test("a serializer that encrypts and writes JSON keeps the messages in the inner saver", async () => {
+  const text = new TextDecoder();
+  const bytes = (value) => new TextEncoder().encode(JSON.stringify(value));
+  const hidden = (value) => ({ enc: Buffer.from(value).toString("hex") });
+  const { serde } = new MemorySaver();
+  const encrypted = [
+    // All of a value.
+    async (value) => ["json", bytes(hidden((await serde.dumpsTyped(value))[1]))],
+    // Bytes that are not JSON.
+    async (value) => ["json", (await serde.dumpsTyped(value))[1].map((byte) => byte ^ 255)],
+    // The contents of messages.
+    async (value) => {
+      const dump = JSON.parse(text.decode((await serde.dumpsTyped(value))[1]));
+      if (dump?.lc === 1 && dump.kwargs) dump.kwargs.content = hidden(JSON.stringify(dump.kwargs.content));
+      return ["json", bytes(dump)];
+    },
+  ];
+  for (const dumpsTyped of encrypted) {
+    const store = await Store.open("memory:");
+    const inner = new MemorySaver();
+    inner.serde = { dumpsTyped, loadsTyped: serde.loadsTyped.bind(serde) };
+    const messages = [new HumanMessage("my password"), new HumanMessage({ content: [{ type: "text", text: "my password" }] })];
+    const checkpoint = { v: 4, id: uuid6(0), ts: "", channel_values: { messages }, channel_versions: { messages: 1 }, versions_seen: {} };
+    const config = { configurable: { thread_id: "t", checkpoint_ns: "" } };
+    await new RectoSaver(inner, store).put(config, checkpoint, { source: "loop", step: 0, parents: {} }, { messages: 1 });
+    assert.deepEqual(await store.list(), []);
+  }
+});
+
+test("a field of a message that is assigned later is in the next checkpoint", async () => {
+  const changes = {
+    response_metadata: (message) => (message.response_metadata = { model: "m" }),
+    additional_kwargs: (message) => (message.additional_kwargs = { k: 1 }),
+    name: (message) => (message.name = message.lc_kwargs.name = "ann"),
+    usage_metadata: (message) => (message.usage_metadata = message.lc_kwargs.usage_metadata = { input_tokens: 1, output_tokens: 1, total_tokens: 2 }),
+    tool_calls: (message) => message.tool_calls.push({ id: "c", name: "f", args: {}, type: "tool_call" }),
+    content: (message) => (message.content = "changed"),
+  };
+  const run = async (saver, change) => {
+    const app = new StateGraph(MessagesAnnotation)
+      .addNode("answer", () => ({ messages: [new AIMessage({ id: "a", content: "answer" })] }))
+      .addNode("assign", ({ messages }) => (change(messages.at(-1)), {}))
+      .addNode("more", () => ({ messages: [new AIMessage({ id: "b", content: "more" })] }))
+      .addEdge("__start__", "answer")
+      .addEdge("answer", "assign")
+      .addEdge("assign", "more")
+      .compile({ checkpointer: saver });
+    // Otherwise the next node runs before the checkpoint is put.
+    const config = { configurable: { thread_id: "t" }, durability: "sync" };
+    await app.invoke({ messages: [new HumanMessage({ id: "h", content: "hi" })] }, config);
+    return history(app, config);
+  };
+  const unchanged = await run(new MemorySaver(), () => {});
+  for (const [name, change] of Object.entries(changes)) {
+    const expected = await run(new MemorySaver(), change);
+    assert.notDeepEqual(expected, unchanged, name);
+    assert.deepEqual(await run(new RectoSaver(new MemorySaver(), await Store.open("memory:")), change), expected, name);
+  }
+});
+
 test("deleting a thread removes its conversations, and not those of a similar name", async () => {
   const store = await Store.open("memory:");
   const saver = new RectoSaver(new MemorySaver(), store);

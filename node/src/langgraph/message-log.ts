@@ -24,19 +24,25 @@ interface Item {
   index: number;
   /** The message, as the serializer writes it. */
   json: string;
-  /**
-   * The message object and the values of its fields when it was written, because an application may assign to it
-   * afterwards. Missing in a loaded view.
-   */
-  fields?: Fields;
+  /** What was given. Missing in a loaded view. */
+  source?: Source;
 }
 
-interface Fields {
+/** A message object at the time when it was given. An application may assign to its fields afterwards. */
+interface Source {
   message: LangChainMessage;
-  content: unknown;
-  length: number;
-  id: string | undefined;
-  calls: unknown;
+  /** The values of all fields. Lists are copied. */
+  fields: Map<string, unknown>;
+  /** The message, as the serializer writes it. `undefined` if that is not LangChain's own form of JSON. */
+  json: Promise<string | undefined>;
+}
+
+/** A message, as LangChain's own serializer writes it. */
+interface Dump {
+  lc: 1;
+  type: "constructor";
+  id: string[];
+  kwargs: Record<string, unknown>;
 }
 
 /** Messages of threads in conversations. */
@@ -45,6 +51,8 @@ export class MessageLog {
   readonly #serde: SerializerProtocol;
   readonly #settings: Settings;
   readonly #views = new Map<string, View>();
+  /** The newest state of each message object. */
+  readonly #sources = new WeakMap<LangChainMessage, Source>();
   /** The last write of each conversation: writes of one conversation run one after the other. */
   readonly #writes = new Map<string, Promise<unknown>>();
 
@@ -62,10 +70,11 @@ export class MessageLog {
 
   /**
    * Makes the messages the view of a conversation, and returns the version that shows them. `undefined` if the
-   * serializer does not write JSON.
+   * serializer does not write them in LangChain's own form of JSON, for example because it encrypts.
    */
   write(name: string, messages: readonly LangChainMessage[]): Promise<number | undefined> {
-    const given = [...messages]; // the application may change its list meanwhile
+    // Here and not later, because the application may change its messages meanwhile.
+    const given = messages.map((message) => this.#sourceOf(message));
     const before = this.#writes.get(name) ?? Promise.resolve();
     const write = before.then(() => this.#write(name, given), () => this.#write(name, given));
     this.#writes.set(name, write);
@@ -80,10 +89,10 @@ export class MessageLog {
     this.#views.delete(name);
   }
 
-  async #write(name: string, messages: readonly LangChainMessage[]): Promise<number | undefined> {
+  async #write(name: string, given: readonly Source[]): Promise<number | undefined> {
     for (let attempt = 1; ; attempt++) {
       const view = this.#views.get(name) ?? (await this.#loadNewest(name));
-      const items = await this.#compare(view, messages);
+      const items = await compare(view, given);
       if (items === undefined) return undefined;
       const { operations, added } = changes(view.items, items);
       let { version } = view;
@@ -96,8 +105,9 @@ export class MessageLog {
           added.forEach((item, at) => (item.index = outcome.added[at]!));
         } catch (error) {
           this.#views.delete(name);
-          const isRetried = error instanceof VersionConflict || error instanceof ConversationNotFound;
-          if (!isRetried || attempt === MAX_ATTEMPTS) throw error;
+          const isMissing = error instanceof ConversationNotFound;
+          if (!(isMissing || error instanceof VersionConflict) || attempt === MAX_ATTEMPTS) throw error;
+          if (isMissing) await this.#store.conversationOrCreate(name, this.#settings);
           continue;
         }
       }
@@ -106,30 +116,19 @@ export class MessageLog {
     }
   }
 
-  /** The messages as items: those of the view where nothing differs, and new ones with the index -1. */
-  async #compare(view: View, messages: readonly LangChainMessage[]): Promise<Item[] | undefined> {
-    const known = new Map(view.items.map((item) => [item.fields?.message, item] as const));
-    const items: Item[] = [];
-    let byJson: Map<string, Item[]> | undefined;
-    const used = new Set<Item>();
-    for (const message of messages) {
-      const same = known.get(message);
-      if (same?.fields && !used.has(same) && isUnchanged(same.fields)) {
-        used.add(same);
-        items.push(same);
-        continue;
-      }
-      // The fields are copied before the message is written, so that the next comparison detects an assignment in between.
-      const fields = fieldsOf(message);
-      const [type, bytes] = await this.#serde.dumpsTyped(message);
-      if (type !== "json") return undefined;
-      const json = new TextDecoder().decode(bytes);
-      byJson ??= grouped(view.items);
-      const equal = byJson.get(json)?.find((item) => !used.has(item));
-      if (equal) used.add(equal);
-      items.push({ index: equal?.index ?? -1, json, fields });
-    }
-    return items;
+  /** The state of a message object. It is written again only if a field was assigned. */
+  #sourceOf(message: LangChainMessage): Source {
+    const known = this.#sources.get(message);
+    if (known && isUnchanged(known)) return known;
+    const { content } = message;
+    const json = this.#serde.dumpsTyped(message).then(([type, bytes]) => {
+      const text = new TextDecoder().decode(bytes);
+      return type === "json" && isDumpOf(text, content) ? text : undefined;
+    });
+    json.catch(() => undefined); // a failure is an error of the write that waits for it
+    const source = { message, fields: fieldsOf(message), json };
+    this.#sources.set(message, source);
+    return source;
   }
 
   async #loadNewest(name: string): Promise<View> {
@@ -137,8 +136,7 @@ export class MessageLog {
       return await this.#load(name);
     } catch (error) {
       if (!(error instanceof ConversationNotFound)) throw error;
-      await this.#store.conversationOrCreate(name, this.#settings);
-      return this.#load(name);
+      return { version: 0, items: [] }; // created when there is something to store
     }
   }
 
@@ -154,6 +152,29 @@ export class MessageLog {
     const [oldest] = this.#views.keys();
     if (this.#views.size > MAX_VIEWS) this.#views.delete(oldest!);
   }
+}
+
+/** The given messages as items: those of the view where nothing differs, and new ones with the index -1. */
+async function compare(view: View, given: readonly Source[]): Promise<Item[] | undefined> {
+  const known = new Map(view.items.map((item) => [item.source, item] as const));
+  const items: Item[] = [];
+  let byJson: Map<string, Item[]> | undefined;
+  const used = new Set<Item>();
+  for (const source of given) {
+    const same = known.get(source);
+    if (same && !used.has(same)) {
+      used.add(same);
+      items.push(same);
+      continue;
+    }
+    const json = await source.json;
+    if (json === undefined) return undefined;
+    byJson ??= grouped(view.items);
+    const equal = byJson.get(json)?.find((item) => !used.has(item));
+    if (equal) used.add(equal);
+    items.push({ index: equal?.index ?? -1, json, source });
+  }
+  return items;
 }
 
 function grouped(items: readonly Item[]): Map<string, Item[]> {
@@ -186,13 +207,30 @@ function changes(view: readonly Item[], items: readonly Item[]): { operations: O
   return { operations, added };
 }
 
-/** The message to store. Its text is stored only once: the dump has no copy of it. */
-function messageOf({ json, fields }: Item): Message {
-  const dump = JSON.parse(json);
-  const message = toRecto(fields!.message);
-  const [first] = Object.keys(dump.kwargs ?? {});
-  if (first === "content" && textOf(message) === dump.kwargs.content) delete dump.kwargs.content;
+/**
+ * The message to store. It is made of what the serializer wrote, so a field that is encrypted is not stored in clear.
+ * Its text is stored only once: the dump has no copy of it.
+ */
+function messageOf({ json, source }: Item): Message {
+  const dump: Dump = JSON.parse(json);
+  const { kwargs } = dump;
+  const message = toRecto({ ...(kwargs as { content: unknown }), getType: () => source!.message.getType() });
+  const [first] = Object.keys(kwargs);
+  if (first === "content" && textOf(message) === kwargs["content"]) delete kwargs["content"];
   return { ...message, metadata: { [KEY]: dump } } as Message;
+}
+
+/** Whether a text is a message with this content in LangChain's own form. A serializer that encrypts may write JSON too. */
+function isDumpOf(json: string, content: unknown): boolean {
+  let dump: Partial<Dump> | null;
+  try {
+    dump = JSON.parse(json);
+  } catch {
+    return false;
+  }
+  if (dump?.lc !== 1 || dump.type !== "constructor") return false;
+  const written = dump.kwargs?.["content"];
+  return typeof content === "string" ? written === content : Array.isArray(written);
 }
 
 function jsonOf(message: Message): string {
@@ -213,14 +251,18 @@ function dumpOf(message: Message): unknown {
   return { lc: 1, type: "constructor", id: ["langchain_core", "messages", name], kwargs };
 }
 
-function fieldsOf(message: LangChainMessage): Fields {
-  const { content, id } = message;
-  const calls = (message as { tool_calls?: unknown }).tool_calls;
-  return { message, content, length: Array.isArray(content) ? content.length : -1, id, calls };
+function fieldsOf(message: LangChainMessage): Map<string, unknown> {
+  const fields = Object.entries(message);
+  return new Map(fields.map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]));
 }
 
-/** Whether the fields of a message are unchanged since it was stored. */
-function isUnchanged({ message, content, length, id, calls }: Fields): boolean {
-  const now = fieldsOf(message);
-  return now.content === content && now.length === length && now.id === id && now.calls === calls;
+/** Whether no field of a message was assigned since it was stored. A change inside an object is not detected. */
+function isUnchanged({ message, fields }: Source): boolean {
+  const now = Object.entries(message);
+  return now.length === fields.size && now.every(([name, value]) => isSame(value, fields.get(name)));
+}
+
+function isSame(value: unknown, before: unknown): boolean {
+  if (!Array.isArray(value) || !Array.isArray(before)) return value === before;
+  return value.length === before.length && value.every((item, at) => item === before[at]);
 }

@@ -37,7 +37,7 @@ export interface SaverOptions {
  * conversation, and leaves a reference to its version: a checkpoint then takes the space of what is new in it.
  *
  * Everything but the channel of messages stays in `inner`. Messages stay there too if its serializer does not write
- * them as JSON, for example because it encrypts.
+ * them in LangChain's own form of JSON, for example because it encrypts.
  *
  * The class does not extend `BaseCheckpointSaver`, so that it works with every copy of that package.
  */
