@@ -112,6 +112,71 @@ for (const major of MAJORS) {
     assert.equal(messages.length, 6);
   });
 
+  test(`${major.name}: approved and denied calls are answered in a run that is resumed, also from a saved chat`, { skip }, async () => {
+    const { convertToModelMessages, generateText, jsonSchema, stepCountIs, isStepCount, tool } = await import(major.name);
+    const { [major.mock]: Mock } = await import(major.test);
+    const runs = [];
+    const execute = async ({ path }) => (runs.push(path), `content of ${path}`);
+    const inputSchema = jsonSchema({ type: "object", properties: { path: { type: "string" } } });
+    const tools = { read: tool({ description: "Reads.", inputSchema, needsApproval: true, execute }) };
+    const answers = [
+      ["yes", "no"].map((id) => ({ type: "tool-call", toolCallId: id, toolName: "read", input: JSON.stringify({ path: id }) })),
+      [{ type: "text", text: "done" }],
+      [{ type: "text", text: "again" }],
+    ];
+    const prompts = [];
+    const model = new Mock({
+      doGenerate: async ({ prompt }) => {
+        prompts.push(prompt);
+        const content = answers.shift();
+        return { content, finishReason: { unified: content.length > 1 ? "tool-calls" : "stop", raw: "r" }, usage, warnings: [] };
+      },
+    });
+    const run = (messages) => {
+      const fit = prepareStep({ maxTokens: 10_000, counter: "approx" });
+      return generateText({ model, tools, messages, stopWhen: (stepCountIs ?? isStepCount)(5), prepareStep: fit });
+    };
+    const messagesOf = (result) => result.responseMessages ?? result.response.messages;
+    const question = { role: "user", content: "go" };
+    const asked = await run([question]);
+    const requests = asked.content.filter(({ type }) => type === "tool-approval-request");
+    assert.deepEqual([requests.length, runs], [2, []]);
+    const respond = ({ approvalId, toolCall }) => ({ type: "tool-approval-response", approvalId, approved: toolCall.toolCallId === "yes" });
+    const approved = [question, ...messagesOf(asked), { role: "tool", content: requests.map(respond) }];
+    const resumed = await run(approved);
+    assert.deepEqual([resumed.text, runs], ["done", ["yes"]]);
+    // Each call has exactly one result, which is the one of the SDK.
+    const resultsIn = (prompt) => prompt.flatMap(({ role, content }) => (role === "tool" ? content : []));
+    const outputs = (prompt) => Object.fromEntries(resultsIn(prompt).map(({ toolCallId, output }) => [toolCallId, output.value ?? output.type]));
+    const expected = { yes: "content of yes", no: "execution-denied" };
+    checkPairs(prompts.at(-1));
+    assert.deepEqual(outputs(prompts.at(-1)), expected);
+    // A later run of the same history.
+    assert.equal((await run([...approved, ...messagesOf(resumed), { role: "user", content: "and?" }])).text, "again");
+    checkPairs(prompts.at(-1));
+    assert.deepEqual(outputs(prompts.at(-1)), expected);
+
+    // The user interface answers the requests, and the chat is saved and loaded in between.
+    answers.push([{ type: "text", text: "saved" }]);
+    const chats = await recto.open("memory:");
+    const chat = await chats.chat("c");
+    const part = ({ approvalId, toolCall: { toolCallId } }) => {
+      const approval = { id: approvalId, approved: toolCallId === "yes" };
+      return { type: "tool-read", toolCallId, state: "approval-responded", input: { path: toolCallId }, approval };
+    };
+    const shown = [
+      { id: "q", role: "user", parts: [{ type: "text", text: "go" }] },
+      { id: "a", role: "assistant", parts: [{ type: "step-start" }, ...requests.map(part)] },
+    ];
+    await chat.save(shown);
+    const loaded = await (await chats.chat("c")).load();
+    assert.deepEqual(loaded, shown);
+    assert.equal((await run(await convertToModelMessages(loaded))).text, "saved");
+    checkPairs(prompts.at(-1));
+    assert.deepEqual([outputs(prompts.at(-1)), runs], [expected, ["yes", "yes"]]);
+    chats.close();
+  });
+
   test(`${major.name}: an aborted stream leaves a chat that can be continued`, { skip }, async () => {
     const { convertToModelMessages, generateText, jsonSchema, streamText, tool } = await import(major.name);
     const { [major.mock]: Mock } = await import(major.test);
@@ -177,6 +242,34 @@ test("messages that need no repair are the caller's objects, also after another 
   const other = [{ role: "user", content: [{ type: "image", image: "x" }] }, { role: "assistant", content: [] }];
   assert.deepEqual(step({ messages: other }).messages, other);
   assert.throws(() => prepareStep({ maxTokens: 3, counter: "approx" })({ messages: first }), BudgetTooSmall);
+});
+
+test("an approval without its request is left out, and a result of the provider's call stays", () => {
+  const fit = prepareStep({ maxTokens: 5000, counter: "approx" });
+  const remote = { type: "tool-call", toolCallId: "r", toolName: "web", input: {}, providerExecuted: true };
+  const denied = { type: "tool-result", toolCallId: "r", toolName: "web", output: { type: "execution-denied" } };
+  const messages = [
+    { role: "user", content: "go" },
+    { role: "tool", content: [{ type: "tool-approval-response", approvalId: "unknown", approved: true }] },
+    { role: "assistant", content: [remote, { type: "tool-approval-request", approvalId: "1", toolCallId: "r" }] },
+    { role: "tool", content: [{ type: "tool-approval-response", approvalId: "1", approved: false }] },
+    { role: "tool", content: [denied] },
+  ];
+  assert.deepEqual(fit({ messages }).messages, messages.toSpliced(1, 1));
+});
+
+test("a call that was approved and never ran is answered before the next message", () => {
+  const fit = prepareStep({ maxTokens: 5000, counter: "approx" });
+  const call = { type: "tool-call", toolCallId: "c", toolName: "read", input: {} };
+  const messages = [
+    { role: "user", content: "go" },
+    { role: "assistant", content: [call, { type: "tool-approval-request", approvalId: "1", toolCallId: "c" }] },
+    { role: "tool", content: [{ type: "tool-approval-response", approvalId: "1", approved: true }] },
+    { role: "user", content: "and?" },
+  ];
+  const { messages: sent } = fit({ messages });
+  assert.deepEqual(sent.toSpliced(3, 1), messages);
+  assert.deepEqual([sent[3].role, sent[3].content[0].toolCallId], ["tool", "c"]);
 });
 
 test("a step that is repeated gets the same messages", () => {

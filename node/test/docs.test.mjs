@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import ts from "typescript";
+
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** A folder in which this package and the frameworks of its tests can be imported. */
@@ -77,6 +79,46 @@ for (const [page, [before, after]] of Object.entries(PAGES)) {
     rmSync(place, { recursive: true });
   });
 }
+
+/** What the server of docs/ai-sdk.md takes for granted, and a request to it. */
+const SERVER = [
+  `import { MockLanguageModelV4 } from "ai/test";
+  const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+  const chunks = [
+    { type: "stream-start", warnings: [] },
+    { type: "text-start", id: "t" },
+    { type: "text-delta", id: "t", delta: "The gateway times out." },
+    { type: "text-end", id: "t" },
+    { type: "finish", finishReason: { unified: "stop" }, usage },
+  ];
+  const model = new MockLanguageModelV4({ doStream: async () => ({ stream: ReadableStream.from(chunks) }) });`,
+  `const question = { id: "q", role: "user", parts: [{ type: "text", text: "Why does checkout fail?" }] };
+  const body = JSON.stringify({ id: "user/42", messages: [question] });
+  const response = await POST(new Request("http://localhost/chat", { method: "POST", body }));
+  if (!(await response.text()).includes("The gateway times out.")) throw response;
+  const saved = JSON.stringify(await (await store.chat("user/42")).load());
+  if (!saved.includes("Why does checkout fail?") || !saved.includes("The gateway times out.")) throw saved;`,
+];
+const isOld = Number(process.versions.node.split(".")[0]) < 22;
+test("the chat of ai-sdk.md runs with version 7", { skip: isOld && "needs Node 22" }, () => {
+  const place = folder();
+  rmSync(join(place, "node_modules", "ai"));
+  symlinkSync(join(root, "node_modules", "ai7"), join(place, "node_modules", "ai"));
+  const text = readFileSync(join(root, "../docs/ai-sdk.md"), "utf8");
+  const [, example] = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((found) => found[1]);
+  const [before, after] = SERVER;
+  const options = { compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext } };
+  writeFileSync(join(place, "example.mjs"), ts.transpileModule(`${before}\n${example}\n${after}`, options).outputText);
+  execFileSync(process.execPath, ["example.mjs"], { cwd: place, stdio: ["ignore", "pipe", "pipe"] });
+  rmSync(place, { recursive: true });
+});
+
+test("each example of the pages of frameworks is run by a test", () => {
+  for (const page of Object.keys(PAGES)) {
+    const examples = [...readFileSync(join(root, "../docs", page), "utf8").matchAll(/^```ts$/gm)];
+    assert.equal(examples.length, page === "ai-sdk.md" ? 2 : 1, page);
+  }
+});
 
 const examples = join(root, "../examples/node");
 const pages = readdirSync(join(root, "../docs")).map((page) => readFileSync(join(root, "../docs", page), "utf8"));

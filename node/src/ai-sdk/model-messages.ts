@@ -61,7 +61,8 @@ export function repair<M extends ModelMessage>(messages: readonly M[], made: Map
   }
   const repaired: M[] = [];
   const pending = new Map<string, string>();
-  const approvals = new Map<string, string>();
+  /** Ids of calls that the provider runs, and of requests for an approval. */
+  const known = new Set<string>();
   const answerPending = () => {
     for (const [id, name] of pending) repaired.push(answer(id, name, results.get(id), made));
     pending.clear();
@@ -69,12 +70,10 @@ export function repair<M extends ModelMessage>(messages: readonly M[], made: Map
   for (const message of messages) {
     if (message.role === "tool") {
       const kept = partsOf(message).filter((part) => {
-        if (part["type"] === "tool-approval-response") {
-          // The SDK runs an approved tool itself, and answers a denied call.
-          pending.delete(approvals.get(part["approvalId"]) ?? "");
-          return true;
-        }
-        return part["type"] !== "tool-result" || pending.delete(part["toolCallId"]);
+        // The SDK has run an approved tool before the step; the result is in the next message.
+        if (part["type"] === "tool-approval-response") return known.has(part["approvalId"]);
+        if (part["type"] !== "tool-result") return true;
+        return pending.delete(part["toolCallId"]) || known.has(part["toolCallId"]);
       });
       if (kept.length === partsOf(message).length) repaired.push(message);
       else if (kept.length > 0) repaired.push({ ...message, content: kept });
@@ -84,9 +83,10 @@ export function repair<M extends ModelMessage>(messages: readonly M[], made: Map
     repaired.push(message);
     if (message.role !== "assistant") continue;
     for (const part of partsOf(message)) {
-      // The provider runs such a call itself, and its result is in the same message.
-      if (part["type"] === "tool-call" && !part["providerExecuted"]) pending.set(part["toolCallId"], part["toolName"]);
-      if (part["type"] === "tool-approval-request") approvals.set(part["approvalId"], part["toolCallId"]);
+      // The result of a call that the provider runs is in the same message, unless the call was denied.
+      if (part["type"] === "tool-call" && part["providerExecuted"]) known.add(part["toolCallId"]);
+      else if (part["type"] === "tool-call") pending.set(part["toolCallId"], part["toolName"]);
+      if (part["type"] === "tool-approval-request") known.add(part["approvalId"]);
       if (part["type"] === "tool-result") pending.delete(part["toolCallId"]);
     }
   }
