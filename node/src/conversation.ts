@@ -42,8 +42,16 @@ export class Conversation {
   }
 
   /** Adds a message, or several, to the end of the view. */
-  append(messages: t.Message | readonly t.Message[], options: ChangeOptions = {}): Promise<t.Outcome> {
-    return this.#change({ operation: "APPEND", messages: list(messages) }, options);
+  append(messages: t.Message | readonly t.Message[], options?: ChangeOptions): Promise<t.Outcome>;
+  /**
+   * Adds a message of a provider, or several, such as `choices[0].message` of OpenAI. They are converted from this
+   * format; `remarks` lists content that cannot be represented.
+   */
+  append(messages: object | readonly object[], options: ChangeOptions & { format: string }): Promise<t.Appended>;
+  async append(messages: object | readonly object[], options: ChangeOptions & { format?: string } = {}): Promise<t.Outcome> {
+    const { format, ...rest } = asObject(options, "options");
+    if (format !== undefined) return this.request({ append: messages, format, ...rest });
+    return this.#change({ operation: "APPEND", messages: list(messages as t.Message) }, rest);
   }
 
   /** Inserts messages at a position of the view. */
@@ -221,12 +229,12 @@ export class Conversation {
   }
 
   /** The view as a request to a provider, with repairs. */
-  render(provider: t.Provider, options: At & { model?: string; fields?: Record<string, unknown> } = {}): Promise<t.Rendered> {
+  render(provider: t.Provider, options: RenderOptions = {}): Promise<t.Rendered> {
     return this.request({ render: provider, ...options });
   }
 
   /** The rules of a provider that the view violates. */
-  async lint(provider: t.Provider, options: At & { model?: string } = {}): Promise<t.Finding[]> {
+  async lint(provider: t.Provider, options: RenderOptions = {}): Promise<t.Finding[]> {
     return (await this.request({ lint: provider, ...options })).findings;
   }
 
@@ -262,12 +270,12 @@ export class Conversation {
   }
 
   /** Changes settings. `null` means none. */
-  changeSettings(changes: t.SettingsChanges, options: { expectedVersion?: number; dryRun?: boolean } = {}): Promise<t.ConversationSettings> {
+  changeSettings(changes: t.SettingsChanges, options: MaintenanceOptions = {}): Promise<t.ConversationSettings> {
     return this.request({ settings: changes, ...options });
   }
 
   /** Overwrites the messages that no kept version shows. */
-  prune(keep: t.Keep, options: { expectedVersion?: number; dryRun?: boolean } = {}): Promise<t.Pruned> {
+  prune(keep: t.Keep, options: MaintenanceOptions = {}): Promise<t.Pruned> {
     return this.request({ prune: keep, ...options });
   }
 
@@ -294,6 +302,19 @@ export type Operations = t.Operation | t.OlderForm | readonly (t.Operation | t.O
 export interface ChangeOptions extends t.WriteOptions {
   /** Why the change is made. Default: generated from the operation. */
   description?: string;
+}
+
+/** Options of `changeSettings` and `prune`. */
+export type MaintenanceOptions = Pick<t.WriteOptions, "expectedVersion" | "dryRun" | "return">;
+
+/** The request to a provider that is rendered or checked. */
+export interface RenderOptions extends At {
+  /** The model. Some rules depend on it. */
+  model?: string;
+  /** The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest. */
+  apiVersion?: string;
+  /** Other fields of the request, such as `max_tokens` or `thinking`. */
+  fields?: Record<string, unknown>;
 }
 
 /** The version that is read. Default: the newest. */

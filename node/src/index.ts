@@ -9,7 +9,14 @@
  * await conversation.messages();
  * ```
  */
-export { Conversation, type At, type ChangeOptions, type Operations } from "./conversation.js";
+export {
+  Conversation,
+  type At,
+  type ChangeOptions,
+  type MaintenanceOptions,
+  type Operations,
+  type RenderOptions,
+} from "./conversation.js";
 export {
   BatchNotFound,
   BudgetTooSmall,
@@ -26,5 +33,5 @@ export {
 } from "./errors.js";
 export type { Fitted, FitOptions, ListOptions, ListRepair, Lists, RepairOptions } from "./lists.js";
 export { countTokens, fit, repair } from "./lists-native.js";
-export { schema, Store, type OpenOptions, type Request } from "./store.js";
+export { schema, Store, type ImportOptions, type OpenOptions, type Request } from "./store.js";
 export type * from "./types.js";

@@ -20,6 +20,17 @@ export interface OpenOptions {
   maxMessageBytes?: number;
 }
 
+export interface ImportOptions {
+  /** The format of the transcript. Default: detected from the data. */
+  format?: string;
+  /** The path of the messages in a larger document, such as `request.messages`. Default: detected. */
+  select?: string;
+  /** The settings of the conversation, without `tools`. */
+  settings?: t.Settings;
+  /** `["state"]` adds the state of the first conversation. */
+  return?: "state"[];
+}
+
 /**
  * `requestSync` for a change. The lists of indices are read from the outcome when they are first used, because they
  * may have an index for every message. The package does not export it.
@@ -151,7 +162,7 @@ export class Store {
   }
 
   /** Imports a transcript: JSON, or a string that contains it. Without a format, it is recognised. */
-  async import(name: string, data: unknown, options: { format?: string; settings?: t.Settings } = {}): Promise<t.Imported> {
+  async import(name: string, data: unknown, options: ImportOptions = {}): Promise<t.Imported> {
     return this.request({ import: name, data, ...options });
   }
 

@@ -191,6 +191,12 @@ export interface Outcome {
   state?: State;
 }
 
+/** The result of adding messages of a provider. */
+export interface Appended extends Outcome {
+  /** Content that could not be represented. */
+  remarks: Remark[];
+}
+
 export interface ConversationInfo {
   name: string;
   id: string;
@@ -347,7 +353,8 @@ export interface ConversationSettings {
   heading: string;
   tools: Tool[];
   tokenLimit?: number;
-  compression?: Compression;
+  compression?: Required<Compression>;
+  state?: State;
 }
 
 /** A missing field leaves the setting as it is; `null` removes it. */
@@ -371,6 +378,7 @@ export interface Pruned {
   entries: number[];
   bytes: number;
   keptVersions: number;
+  state?: State;
 }
 
 export interface ErasedEntry {
@@ -383,9 +391,11 @@ export interface ErasedEntry {
   hash: string;
 }
 
+/** Content of a transcript that a conversation cannot express. */
 export interface Remark {
-  line?: number;
-  field?: string;
+  /** The line of the file, or the number of the message, from 1. 0 for the envelope of the messages. */
+  line: number;
+  field: string;
   message: string;
 }
 
@@ -395,12 +405,14 @@ export interface Exported {
   messages: number;
   bytes: number;
   remarks: Remark[];
+  /** The file that the transcript was written to, if it was. */
+  file?: string;
   data?: any;
 }
 
 export interface ImportedConversation {
   conversation: string;
-  id: string;
+  id?: string;
   version: number;
   messages: number;
   /** The number of tools. The last message of the log is their description. Missing if there are none. */
@@ -415,4 +427,5 @@ export interface Imported {
   format: string;
   conversations: ImportedConversation[];
   remarks: Remark[];
+  state?: State;
 }

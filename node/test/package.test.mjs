@@ -126,3 +126,14 @@ for (const options of [["--module", "nodenext"], BUNDLER]) {
     run(process.execPath, [tsc, ...STRICT, ...options, ...CHECKED], root);
   });
 }
+
+test("a bundler for browsers takes the WebAssembly functions without a module of Node", async () => {
+  const { rolldown } = await import("rolldown");
+  const logs = [];
+  const input = join(root, "dist/wasm/wasm/index.js");
+  const bundle = await rolldown({ input, platform: "browser", onLog: (_, log) => logs.push(log.message) });
+  const { output } = await bundle.generate({ format: "esm", minify: true });
+  assert.deepEqual(logs, []);
+  assert.deepEqual(output.flatMap(({ imports = [], dynamicImports = [] }) => [...imports, ...dynamicImports]), []);
+  await bundle.close();
+});

@@ -29,6 +29,39 @@ test("a request has the response of recto exec", async () => {
   assert.deepEqual(JSON.parse(text).messages[0].message, user("hi"));
 });
 
+test("messages of a provider are appended in their format", async () => {
+  const store = await Store.open("memory:");
+  const conversation = await store.create("a", { counter: "approx" });
+  const call = { id: "c", type: "function", function: { name: "read", arguments: '{"path":"f"}' } };
+  const messages = [
+    { role: "assistant", content: null, tool_calls: [call] },
+    { role: "tool", tool_call_id: "c", content: "found" },
+  ];
+  const options = { format: "openai-chat", description: "an answer", note: { run: 1 }, expectedVersion: 0 };
+  const { version, added, remarks } = await conversation.append(messages, options);
+  assert.deepEqual([version, added, remarks], [1, [0, 1], []]);
+  const [{ description, note }] = await conversation.versions({ limit: 1 });
+  assert.deepEqual([description, note], ["an answer", { run: 1 }]);
+  assert.deepEqual((await conversation.messages())[0].content[0].input, { path: "f" });
+  assert.deepEqual((await conversation.render("openai-chat", { model: "gpt-4o" })).request.messages, messages);
+  // One message that is no list.
+  assert.equal((await conversation.append({ role: "user", content: "and?" }, { format: "openai-chat", dryRun: true })).dryRun, true);
+  await assert.rejects(conversation.append(messages, { format: "unknown" }), { code: "invalid_operation", field: "format" });
+  await assert.rejects(conversation.append(messages[0], { format: "openai-chat", expectedVersion: 0 }), recto.VersionConflict);
+  assert.equal(await conversation.version(), 1);
+});
+
+test("lint depends on the other fields of a request, and a part of a document is imported", async () => {
+  const store = await Store.open("memory:");
+  const data = { log: [{ request: { messages: [{ role: "user", content: "hi" }] } }] };
+  const { state } = await store.import("a", data, { select: "log[*].request.messages", format: "openai-chat", return: ["state"] });
+  assert.deepEqual(state.messages.map(({ content }) => content), ["hi"]);
+  const conversation = store.conversation("a");
+  await conversation.append({ role: "assistant", content: "prefilled" });
+  const rules = async (fields) => (await conversation.lint("anthropic", { model: "claude-sonnet-4-5", fields })).map(({ rule }) => rule);
+  assert.notDeepEqual(await rules({ thinking: { type: "enabled", budget_tokens: 1024 } }), await rules({}));
+});
+
 test("messages keep their bytes", async () => {
   const store = await Store.open("memory:");
   const message = '{"content": "x", "role":"user", "n": 12345678901234567890.50, "id": "\\u00e9"}';

@@ -42,7 +42,9 @@ async function compiled(source: ModuleSource): Promise<WebAssembly.Module> {
     const url = new URL(source);
     // Node's `fetch` does not support file URLs.
     if (url.protocol === "file:") {
-      const { readFile } = await import("node:fs/promises");
+      // Not a literal: a bundler for browsers refuses the names of modules that only Node has.
+      const module = "node:fs/promises";
+      const { readFile }: typeof import("node:fs/promises") = await import(/* webpackIgnore: true */ /* @vite-ignore */ module);
       return WebAssembly.compile(new Uint8Array(await readFile(url)));
     }
     return compiled(await fetch(url));

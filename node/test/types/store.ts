@@ -1,6 +1,6 @@
 // Compiled only: the types of the package, as a program uses them.
 
-import { Conversation, RectoError, Store, VersionConflict, type Message, type Operation, type Outcome } from "recto-context";
+import { Conversation, RectoError, Store, VersionConflict, type Appended, type Message, type Operation, type Outcome } from "recto-context";
 
 async function use(): Promise<void> {
   const store: Store = await Store.open("sqlite:conversations.db", { search: false, tenant: "t" });
@@ -11,6 +11,12 @@ async function use(): Promise<void> {
     { operation: "TRUNCATE", keepLast: 2, description: "short" },
     { operation: "ROLLBACK", targetVersion: 3 },
   ];
+  const appended: Appended = await conversation.append({ role: "assistant", tool_calls: [] }, { format: "openai-chat", note: 1 });
+  appended.remarks.map(({ line, field }) => [line.toFixed(), field]);
+  await conversation.lint("anthropic", { at: 1, apiVersion: "2026-10-21", fields: { thinking: {} } });
+  await store.import("b", {}, { select: "request.messages", return: ["state"] });
+  // @ts-expect-error a message of a provider without its format
+  await conversation.append({ role: "assistant", tool_calls: [] });
   await conversation.apply(operations, { expectedVersion: 3, idempotencyKey: "k" });
   await conversation.apply({ operation: "truncate", truncate: { keepLast: 3 } });
   const messages: Message[] = await conversation.messages({ at: 1 });
