@@ -182,18 +182,18 @@ test("a field of a message that is assigned later is in the next checkpoint", as
     content: (message) => (message.content = "changed"),
   };
   const run = async (saver, change) => {
-    const app = new StateGraph(MessagesAnnotation)
-      .addNode("answer", () => ({ messages: [new AIMessage({ id: "a", content: "answer" })] }))
-      .addNode("assign", ({ messages }) => (change(messages.at(-1)), {}))
-      .addNode("more", () => ({ messages: [new AIMessage({ id: "b", content: "more" })] }))
-      .addEdge("__start__", "answer")
-      .addEdge("answer", "assign")
-      .addEdge("assign", "more")
-      .compile({ checkpointer: saver });
-    // Otherwise the next node runs before the checkpoint is put.
-    const config = { configurable: { thread_id: "t" }, durability: "sync" };
-    await app.invoke({ messages: [new HumanMessage({ id: "h", content: "hi" })] }, config);
-    return history(app, config);
+    const messages = [new HumanMessage({ id: "h", content: "hi" }), new AIMessage({ id: "a", content: "answer" })];
+    const config = { configurable: { thread_id: "t", checkpoint_ns: "" } };
+    const contents = [];
+    for (let step = 0; step < 3; step++) {
+      if (step === 1) change(messages[1]);
+      if (step === 2) messages.push(new HumanMessage({ id: "m", content: "more" }));
+      const checkpoint = { v: 4, id: uuid6(step), ts: "", channel_values: { messages }, channel_versions: { messages: step + 1 }, versions_seen: {} };
+      const put = await saver.put(config, checkpoint, { source: "loop", step, parents: {} }, { messages: step + 1 });
+      const stored = await saver.getTuple(put);
+      contents.push(stored.checkpoint.channel_values.messages.map((message) => message.toDict()));
+    }
+    return JSON.parse(JSON.stringify(contents));
   };
   const unchanged = await run(new MemorySaver(), () => {});
   for (const [name, change] of Object.entries(changes)) {
