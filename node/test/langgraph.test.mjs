@@ -9,9 +9,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, HumanMessage, RemoveMessage, ToolMessage } from "@langchain/core/messages";
-import { MemorySaver, MessagesAnnotation, REMOVE_ALL_MESSAGES, StateGraph } from "@langchain/langgraph";
+import { tool } from "@langchain/core/tools";
+import { MemorySaver, MessagesAnnotation, REMOVE_ALL_MESSAGES, Send, StateGraph } from "@langchain/langgraph";
 import { uuid6 } from "@langchain/langgraph-checkpoint";
+import { createAgent } from "langchain";
+import { z } from "zod";
 
 import { ConversationNotFound, Store } from "recto-context";
 import { RectoSaver } from "recto-context/langgraph";
@@ -246,6 +250,70 @@ test("a long thread takes space for each message once", async () => {
   const ratio = bytes(plain) / (bytes(inner) + statSync(file).size);
   assert(ratio > 8, `${ratio} times smaller`);
   rmSync(place, { recursive: true });
+});
+
+test("an agent with tools takes space for each message once, and its tasks have all messages", async () => {
+  class Scripted extends BaseChatModel {
+    calls = 0;
+    _llmType() {
+      return "scripted";
+    }
+    bindTools() {
+      return this;
+    }
+    async _generate() {
+      const id = `c${this.calls++}`;
+      const calls = [id, `${id}b`].map((id) => ({ id, name: "read", args: { path: "f" }, type: "tool_call" }));
+      const message = this.calls > 30 ? new AIMessage({ id, content: "done" }) : new AIMessage({ id, content: "", tool_calls: calls });
+      return { generations: [{ text: "", message }] };
+    }
+  }
+  const config = { configurable: { thread_id: "t" }, recursionLimit: 200 };
+  const run = async (checkpointer) => {
+    const read = tool(async () => "word ".repeat(100), { name: "read", description: "Reads.", schema: z.object({ path: z.string() }) });
+    const agent = createAgent({ model: new Scripted({}), tools: [read], checkpointer });
+    await agent.invoke({ messages: [new HumanMessage({ id: "h", content: "go" })] }, config);
+    const found = [];
+    for await (const { checkpoint, metadata, pendingWrites } of checkpointer.list(config)) {
+      const tasks = [checkpoint.channel_values.__pregel_tasks, pendingWrites.filter(([, channel]) => channel === "__pregel_tasks")];
+      found.push({ step: metadata.step, tasks: JSON.parse(JSON.stringify(tasks)), messages: checkpoint.channel_values.messages?.length });
+    }
+    // Ids of tasks and of results differ between two runs.
+    return JSON.parse(JSON.stringify(found).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "id"));
+  };
+  const bytes = (saver) => JSON.stringify([saver.storage, saver.writes], (_, value) => (value instanceof Uint8Array ? "x".repeat(value.length) : value)).length;
+  const plain = new MemorySaver();
+  const expected = await run(plain);
+  const place = mkdtempSync(join(tmpdir(), "recto-"));
+  const file = join(place, "conversations.db");
+  const store = await Store.open(`sqlite:${file}`, { search: false });
+  const inner = new MemorySaver();
+  const saver = new RectoSaver(inner, store);
+  assert.deepEqual(await run(saver), expected);
+  assert.equal((await saver.conversation("t").query({ scope: "all" })).length, 92);
+  store.close();
+  const ratio = bytes(plain) / (bytes(inner) + statSync(file).size);
+  assert(ratio > 10, `${ratio} times smaller`);
+  rmSync(place, { recursive: true });
+});
+
+test("tasks with other messages than those of the thread change no conversation", async () => {
+  const worker = ({ messages }) => ({ messages: [new AIMessage({ id: messages[0].id.replace("w", "a"), content: "done" })] });
+  const run = async (saver) => {
+    const app = new StateGraph(MessagesAnnotation)
+      .addNode("plan", () => ({}))
+      .addNode("worker", worker)
+      .addEdge("__start__", "plan")
+      .addConditionalEdges("plan", () => [1, 2, 3].map((at) => new Send("worker", { messages: [new HumanMessage({ id: `w${at}`, content: `part ${at}` })] })), ["worker"])
+      .compile({ checkpointer: saver });
+    const config = { configurable: { thread_id: "t" } };
+    await app.invoke({ messages: [new HumanMessage({ id: "h", content: "go" })] }, config);
+    return history(app, config);
+  };
+  const saver = new RectoSaver(new MemorySaver(), await Store.open("memory:"));
+  assert.deepEqual(await run(saver), await run(new MemorySaver()));
+  const contents = (await saver.conversation("t").query({ scope: "all" })).map(({ message }) => message.content);
+  assert.deepEqual(contents, ["go", "done", "done", "done"]);
 });
 
 test("wrong types are refused with the name of the field", async () => {

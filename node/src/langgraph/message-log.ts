@@ -12,10 +12,15 @@ const MAX_VIEWS = 256;
 /** Maximum attempts after version conflicts. */
 const MAX_ATTEMPTS = 100;
 
+/** Messages of a conversation: all that a version shows, or the first `count` of them. */
+export type Reference = [name: string, version: number, count?: number];
+
 /** The messages of a version. */
 interface View {
   version: number;
   items: Item[];
+  /** The number of items that a checkpoint has. Tasks of later checkpoints may be ahead of it. */
+  written: number;
 }
 
 /** A message of a view. */
@@ -62,21 +67,33 @@ export class MessageLog {
     this.#settings = settings;
   }
 
-  /** The messages of a version. */
-  async read(name: string, version: number): Promise<unknown[]> {
+  async read([name, version, count]: Reference): Promise<unknown[]> {
     const { items } = await this.#load(name, version);
-    return this.#serde.loadsTyped("json", `[${items.map((item) => item.json).join(",")}]`);
+    const json = items.slice(0, count).map((item) => item.json);
+    return this.#serde.loadsTyped("json", `[${json.join(",")}]`);
   }
 
   /**
-   * Makes the messages the view of a conversation, and returns the version that shows them. `undefined` if the
-   * serializer does not write them in LangChain's own form of JSON, for example because it encrypts.
+   * Stores the messages of a checkpoint: they become the view of a conversation. `undefined` if the serializer does
+   * not write them in LangChain's own form of JSON, for example because it encrypts.
    */
-  write(name: string, messages: readonly LangChainMessage[]): Promise<number | undefined> {
+  write(name: string, messages: readonly LangChainMessage[]): Promise<Reference | undefined> {
+    return this.#inTurn(name, messages, true);
+  }
+
+  /**
+   * Stores the messages of a task: those that the view of a conversation lacks are appended. `undefined` if the
+   * messages do not begin with the view, or if the view is empty.
+   */
+  append(name: string, messages: readonly LangChainMessage[]): Promise<Reference | undefined> {
+    return this.#inTurn(name, messages, false);
+  }
+
+  #inTurn(name: string, messages: readonly LangChainMessage[], isCheckpoint: boolean): Promise<Reference | undefined> {
     // Here and not later, because the application may change its messages meanwhile.
     const given = messages.map((message) => this.#sourceOf(message));
     const before = this.#writes.get(name) ?? Promise.resolve();
-    const write = before.then(() => this.#write(name, given), () => this.#write(name, given));
+    const write = before.then(() => this.#write(name, given, isCheckpoint), () => this.#write(name, given, isCheckpoint));
     this.#writes.set(name, write);
     const done = () => {
       if (this.#writes.get(name) === write) this.#writes.delete(name);
@@ -89,11 +106,18 @@ export class MessageLog {
     this.#views.delete(name);
   }
 
-  async #write(name: string, given: readonly Source[]): Promise<number | undefined> {
+  async #write(name: string, given: readonly Source[], isCheckpoint: boolean): Promise<Reference | undefined> {
     for (let attempt = 1; ; attempt++) {
       const view = this.#views.get(name) ?? (await this.#loadNewest(name));
       const items = await compare(view, given);
       if (items === undefined) return undefined;
+      const count = items.length;
+      if (count >= (isCheckpoint ? view.written : 1) && count < view.items.length && beginsWith(view.items, items)) {
+        // Tasks are written at once, and checkpoints one after the other.
+        this.#keep(name, isCheckpoint ? { ...view, written: count } : view);
+        return [name, view.version, count];
+      }
+      if (!isCheckpoint && (view.items.length === 0 || !beginsWith(items, view.items))) return undefined;
       const { operations, added } = changes(view.items, items);
       let { version } = view;
       if (operations.length > 0) {
@@ -111,8 +135,8 @@ export class MessageLog {
           continue;
         }
       }
-      this.#keep(name, { version, items });
-      return version;
+      this.#keep(name, { version, items, written: isCheckpoint ? count : view.written });
+      return [name, version];
     }
   }
 
@@ -136,14 +160,15 @@ export class MessageLog {
       return await this.#load(name);
     } catch (error) {
       if (!(error instanceof ConversationNotFound)) throw error;
-      return { version: 0, items: [] }; // created when there is something to store
+      return { version: 0, items: [], written: 0 }; // created when there is something to store
     }
   }
 
   async #load(name: string, at?: number): Promise<View> {
     const request = { conversation: name, show: true, at };
     const { version, messages } = await this.#store.request<{ version: number; messages: Entry[] }>(request);
-    return { version, items: messages.map(({ index, message }) => ({ index, json: jsonOf(message) })) };
+    const items = messages.map(({ index, message }) => ({ index, json: jsonOf(message) }));
+    return { version, items, written: items.length };
   }
 
   #keep(name: string, view: View): void {
@@ -185,6 +210,10 @@ function grouped(items: readonly Item[]): Map<string, Item[]> {
     else groups.set(item.json, [item]);
   }
   return groups;
+}
+
+function beginsWith(items: readonly Item[], front: readonly Item[]): boolean {
+  return front.every((item, at) => item.index >= 0 && item.index === items[at]?.index);
 }
 
 /** The operations that turn a view into other items, and the items that they add. */

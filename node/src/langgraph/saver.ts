@@ -5,6 +5,7 @@ import type {
   Checkpoint,
   CheckpointListOptions,
   CheckpointMetadata,
+  CheckpointPendingWrite,
   CheckpointTuple,
   DeltaChannelHistory,
   PendingWrite,
@@ -18,10 +19,12 @@ import { namePart } from "../names.js";
 import type { Store } from "../store.js";
 import type { CounterName } from "../types.js";
 import { isMessage, type LangChainMessage } from "../langchain/messages.js";
-import { MessageLog } from "./message-log.js";
+import { MessageLog, type Reference } from "./message-log.js";
 
-/** The key of a reference that takes the place of messages: `{"__recto__": [conversation, version]}`. */
+/** The key of a reference that takes the place of messages: `{"__recto__": [conversation, version, count?]}`. */
 const REFERENCE = "__recto__";
+/** The channel with the tasks of the next step. A task of `createAgent` has all messages of the state. */
+const TASKS = "__pregel_tasks";
 
 export interface SaverOptions {
   /** The channel with the messages. Default: `messages`. */
@@ -93,8 +96,11 @@ export class RectoSaver<V extends string | number = number> implements BaseCheck
     return this.inner.put(config, await this.#withoutMessages(config, checkpoint), metadata, newVersions);
   }
 
-  putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
-    return this.inner.putWrites(config, writes, taskId);
+  async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const stored = writes.map(async ([channel, value]): Promise<PendingWrite> => {
+      return [channel, channel === TASKS ? await this.#tasksWithout(config, value) : value];
+    });
+    return this.inner.putWrites(config, await Promise.all(stored), taskId);
   }
 
   /** Deletes the checkpoints of a thread, and its conversations in all namespaces. */
@@ -119,7 +125,7 @@ export class RectoSaver<V extends string | number = number> implements BaseCheck
     const history = found[this.#channel];
     const reference = history && referenceOf((history as { seed?: unknown }).seed);
     if (!reference) return found;
-    const seed = await this.#log.read(...reference);
+    const seed = await this.#log.read(reference);
     return { ...found, [this.#channel]: { ...history, seed } as DeltaChannelHistory };
   }
 
@@ -128,29 +134,57 @@ export class RectoSaver<V extends string | number = number> implements BaseCheck
   }
 
   async #withoutMessages(config: RunnableConfig, checkpoint: Checkpoint): Promise<Checkpoint> {
-    const values = checkpoint.channel_values;
-    const messages: unknown = values[this.#channel];
+    const values: Record<string, unknown> = { ...checkpoint.channel_values };
+    if (this.#channel in values) values[this.#channel] = await this.#reference(config, values[this.#channel], "write");
+    if (TASKS in values) values[TASKS] = await this.#tasksWithout(config, values[TASKS]);
+    return { ...checkpoint, channel_values: values };
+  }
+
+  /** A reference to a list of messages. Any other value is returned as it is. */
+  async #reference(config: RunnableConfig, messages: unknown, method: "write" | "append"): Promise<unknown> {
     const threadId: unknown = config.configurable?.["thread_id"];
     const isList = Array.isArray(messages) && messages.length > 0 && messages.every(isMessage);
-    if (!isList || typeof threadId !== "string") return checkpoint;
+    if (!isList || typeof threadId !== "string") return messages;
     const name = this.#name(threadId, config.configurable?.["checkpoint_ns"] ?? "");
-    let version: number | undefined;
     try {
-      version = await this.#log.write(name, messages as LangChainMessage[]);
+      const reference = await this.#log[method](name, messages as LangChainMessage[]);
+      return reference === undefined ? messages : { [REFERENCE]: reference };
     } catch (error) {
       // The message is not JSON or is too large, so it stays in the inner checkpointer.
-      if (!(error instanceof InvalidRequest)) throw error;
+      if (error instanceof InvalidRequest) return messages;
+      throw error;
     }
-    if (version === undefined) return checkpoint;
-    return { ...checkpoint, channel_values: { ...values, [this.#channel]: { [REFERENCE]: [name, version] } } };
+  }
+
+  /** Tasks with references in the place of messages that begin with those of the thread. */
+  async #tasksWithout(config: RunnableConfig, tasks: unknown): Promise<unknown> {
+    return this.#inTasks(tasks, (messages) => this.#reference(config, messages, "append"));
+  }
+
+  /** Changes the messages of tasks: of one, or of all in a list. */
+  async #inTasks(tasks: unknown, change: (messages: unknown) => Promise<unknown>): Promise<unknown> {
+    if (Array.isArray(tasks)) return Promise.all(tasks.map((task) => this.#inTasks(task, change)));
+    const { args } = (tasks ?? {}) as { args?: Record<string, unknown> | null };
+    if (typeof args !== "object" || args === null || !(this.#channel in args)) return tasks;
+    const before = args[this.#channel];
+    const messages = await change(before);
+    return messages === before ? tasks : { ...(tasks as object), args: { ...args, [this.#channel]: messages } };
   }
 
   async #withMessages(found: CheckpointTuple): Promise<CheckpointTuple> {
-    const values = found.checkpoint.channel_values;
-    const reference = referenceOf(values[this.#channel]);
-    if (!reference) return found;
-    const messages = await this.#log.read(...reference);
-    return { ...found, checkpoint: { ...found.checkpoint, channel_values: { ...values, [this.#channel]: messages } } };
+    const read = async (value: unknown) => {
+      const reference = referenceOf(value);
+      return reference ? this.#log.read(reference) : value;
+    };
+    const values: Record<string, unknown> = { ...found.checkpoint.channel_values };
+    if (this.#channel in values) values[this.#channel] = await read(values[this.#channel]);
+    if (TASKS in values) values[TASKS] = await this.#inTasks(values[TASKS], read);
+    const changed: CheckpointTuple = { ...found, checkpoint: { ...found.checkpoint, channel_values: values } };
+    if (found.pendingWrites === undefined) return changed;
+    const writes = found.pendingWrites.map(async ([task, channel, value]): Promise<CheckpointPendingWrite> => {
+      return [task, channel, channel === TASKS ? await this.#inTasks(value, read) : value];
+    });
+    return { ...changed, pendingWrites: await Promise.all(writes) };
   }
 
   async #remove(name: string): Promise<void> {
@@ -172,7 +206,7 @@ export class RectoSaver<V extends string | number = number> implements BaseCheck
   }
 }
 
-function referenceOf(value: unknown): [name: string, version: number] | undefined {
+function referenceOf(value: unknown): Reference | undefined {
   const reference: unknown = (value as Record<string, unknown> | null | undefined)?.[REFERENCE];
-  return Array.isArray(reference) ? (reference as [string, number]) : undefined;
+  return Array.isArray(reference) ? (reference as Reference) : undefined;
 }
