@@ -249,7 +249,7 @@ test("messages that leave the state and return are shown again in a process that
 
 test("any text is the id of a thread, and each thread has its own messages", async () => {
   const store = await Store.open("memory:");
-  const context = await rectoMiddleware(store, { maxTokens: 1000, counter: "approx" });
+  const context = await rectoMiddleware(store, { maxTokens: 1000, counter: "approx", prefix: "" });
   for (const [at, id] of IDS.entries()) await context.shape(id, [new HumanMessage({ id: "1", content: `thread ${at}` })]);
   for (const [at, id] of IDS.entries()) {
     assert.deepEqual((await context.conversation(id).messages()).map(({ content }) => content), [`thread ${at}`]);

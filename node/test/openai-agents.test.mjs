@@ -145,10 +145,10 @@ test("a session is rewound, undone and forked", async () => {
   assert.equal((await session.getItems()).length, 5);
 });
 
-test("any text is an id of a session and of a fork, and each has its own items", async () => {
+for (const prefix of ["agents/", "", "@"]) test(`any text is an id of a session and of a fork (prefix "${prefix}")`, async () => {
   const store = await Store.open("memory:");
   for (const [at, id] of IDS.entries()) {
-    const session = await RectoSession.open(id, store);
+    const session = await RectoSession.open(id, store, { prefix });
     await session.addItems([user(`item ${at}`)]);
     assert.equal(await session.getSessionId(), id);
     const branch = await session.fork(`fork ${id}`);
@@ -157,7 +157,7 @@ test("any text is an id of a session and of a fork, and each has its own items",
     assert.deepEqual(await back.getItems(), [user(`item ${at}`)]);
   }
   for (const [at, id] of IDS.entries()) {
-    const session = await RectoSession.open(id, store);
+    const session = await RectoSession.open(id, store, { prefix });
     assert.deepEqual(await session.getItems(), [user(`item ${at}`)]);
   }
   const mine = await RectoSession.open("user-42", store, { prefix: "mine/" });

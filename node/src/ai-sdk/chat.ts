@@ -4,7 +4,7 @@ import { asList, asObject, asText } from "../checks.js";
 import { type Conversation } from "../conversation.js";
 import { VersionConflict } from "../errors.js";
 import { encode } from "../json.js";
-import { namePart } from "../names.js";
+import { conversationName } from "../names.js";
 import { Store } from "../store.js";
 import type { Entry, Message, Operation, Outcome, Settings } from "../types.js";
 import { prepareStep, type PrepareStepOptions } from "./prepare-step.js";
@@ -27,7 +27,7 @@ export class ChatStore {
   /** The chat with an id, which is created if it does not exist. Any text is a valid id. */
   async chat<M extends UIMessage = UIMessage>(id: string, settings: Settings = {}): Promise<Chat<M>> {
     asText(id, "id");
-    return new Chat<M>(id, await this.store.conversationOrCreate(`chat/${namePart(id)}`, settings));
+    return new Chat<M>(id, await this.store.conversationOrCreate(conversationName("chat/", id), settings));
   }
 
   close(): void {

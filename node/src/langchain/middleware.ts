@@ -7,7 +7,7 @@ import { BudgetTooSmall, InvalidRequest, VersionConflict } from "../errors.js";
 import type { BudgetOptions } from "../growing-list.js";
 import type { Fitted, ListRepair } from "../lists.js";
 import { repair } from "../lists-native.js";
-import { namePart } from "../names.js";
+import { conversationName } from "../names.js";
 import type { Store } from "../store.js";
 import type { Entry, Message, Operation, Provider } from "../types.js";
 import { isRecorded, knownOf, plainDict, record, restored, type Known } from "./records.js";
@@ -285,7 +285,7 @@ export class RectoContext {
   }
 
   #name(threadId: string): string {
-    return (this.#options.prefix ?? "langchain/") + namePart(threadId);
+    return conversationName(this.#options.prefix ?? "langchain/", threadId);
   }
 }
 

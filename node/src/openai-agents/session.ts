@@ -13,7 +13,7 @@ import { asCount, asList, asObject, asObjectWith, asText } from "../checks.js";
 import type { Conversation } from "../conversation.js";
 import { InvalidRequest, RectoError, VersionConflict } from "../errors.js";
 import { encode } from "../json.js";
-import { namePart } from "../names.js";
+import { conversationName } from "../names.js";
 import { Store } from "../store.js";
 import type { CounterName, Entry, Message, Operation, VersionInfo } from "../types.js";
 import type { BudgetOptions } from "../growing-list.js";
@@ -63,7 +63,7 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
     asText(id, "id");
     asObjectWith(store, "store", "a store", "request");
     const { prefix = PREFIX, ...settings } = asObject(options, "options");
-    const name = asText(prefix, "prefix") + namePart(id);
+    const name = conversationName(asText(prefix, "prefix"), id);
     return new RectoSession(id, await store.conversationOrCreate(name, settings), prefix);
   }
 
@@ -174,7 +174,7 @@ export class RectoSession implements SessionHistoryTransactionAwareSession, Sess
 
   /** A session that starts at a version of this one. It copies no items. */
   async fork(id: string, { at }: { at?: number } = {}): Promise<RectoSession> {
-    const name = this.#prefix + namePart(asText(id, "id"));
+    const name = conversationName(this.#prefix, asText(id, "id"));
     return new RectoSession(id, await this.conversation.fork(name, at === undefined ? {} : { at }), this.#prefix);
   }
 
