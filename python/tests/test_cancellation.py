@@ -103,7 +103,7 @@ def test_a_session(name):
         texts = "".join(item["content"] for item in asyncio.run(session.get_items()))
         assert texts in allowed | {""}
         names = {info["name"] for info in session.store.list()}
-        assert names <= {"s", "branch"}
+        assert names <= {"agents/s", "agents/branch"}
         asyncio.run(session.add_items([user("next")]))
         assert asyncio.run(session.pop_item()) == user("next")
         assert session.store.verify()["sound"]
