@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, List, cast  # `list` is a method of Store
 
 from . import types as t
+from ._fork import starts_again_in_child
 from ._json import decode, encode, not_text
-from ._recto import NativeStore, after_fork_in_child, after_fork_in_parent, before_fork
+from ._recto import NativeStore
 from .errors import ConversationExists, InvalidRequest
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ class Store:
     def __init__(self, native: NativeStore, address: str) -> None:
         self._native = native
         self._address = address
-        _OPEN.add(self)
 
     @classmethod
     def open(
@@ -73,11 +71,7 @@ class Store:
 
         The first call opens it.
         """
-        with _shared_lock:
-            store = _SHARED.get(address)
-            if store is None or store.closed:
-                store = _SHARED[address] = Store.open(address)
-            return store
+        return _SHARED.store(address)
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Performs any request of ``docs/exec.md``, and returns its response."""
@@ -569,6 +563,28 @@ class Conversation:
         return f"Conversation({self._name!r})"
 
 
+class _SharedStores:
+    """The stores that all callers in this process share."""
+
+    def __init__(self) -> None:
+        self._stores: dict[str, Store] = {}
+        self.start_again()
+        starts_again_in_child(self)
+
+    def start_again(self) -> None:
+        self._lock = threading.Lock()
+
+    def store(self, address: str) -> Store:
+        with self._lock:
+            store = self._stores.get(address)
+            if store is None or store.closed:
+                store = self._stores[address] = Store.open(address)
+            return store
+
+
+_SHARED = _SharedStores()
+
+
 def _listed(messages: t.Message | Iterable[t.Message]) -> list[t.Message]:
     # The test for a dict takes a tenth of the time of the test for a Mapping.
     if type(messages) is dict or isinstance(messages, Mapping):
@@ -602,31 +618,6 @@ def _write_options(options: Mapping[str, Any]) -> dict[str, Any]:
         elif value is not None and value is not False:
             fields[_OPTION_NAMES[name]] = value
     return fields
-
-
-_OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
-_SHARED: dict[str, Store] = {}
-_shared_lock = threading.Lock()
-
-
-def _before_fork() -> None:
-    before_fork()
-    for store in list(_OPEN):
-        store._native.suspend()  # pyright: ignore[reportPrivateUsage]
-
-
-def _after_fork_in_child() -> None:
-    global _shared_lock
-    _shared_lock = threading.Lock()
-    after_fork_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
 
 
 def opened(store: object) -> Store:
