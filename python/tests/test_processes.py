@@ -257,7 +257,7 @@ def adapter(kind, store):
 
 
 @fork
-@pytest.mark.parametrize("kind", ["saver", "checkpointer"])
+@pytest.mark.parametrize("kind", ["saver", "checkpointer", "middleware"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_an_adapter_is_used_in_processes_that_are_forked_while_threads_use_it(kind, tmp_path):
     pytest.importorskip("langchain")
