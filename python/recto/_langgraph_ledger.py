@@ -159,7 +159,8 @@ class LedgerSaver(BaseCheckpointSaver[str]):
         for info in self.store.conversations():
             if info["name"].endswith(SUFFIX):
                 ledger = self._open(info["name"])
-                if ledger is not None:
+                # A copy that was interrupted still has the thread id of its source.
+                if ledger is not None and self._base(ledger.thread_id) + SUFFIX == ledger.name:
                     yield ledger
 
     # Reading
