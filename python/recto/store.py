@@ -117,7 +117,7 @@ class Store:
             {
                 "create": name,
                 "settings": _given(settings),
-                "messages": None if messages is None else list(messages),
+                "messages": None if messages is None else _list(messages),
             }
         )
         return Conversation(self, name)
@@ -168,13 +168,24 @@ class Store:
         data: object,
         *,
         format: str | None = None,
+        select: str | None = None,
         settings: t.Settings | None = None,
+        return_state: bool = False,
     ) -> t.Imported:
         """Imports a transcript: JSON, or a string that contains it.
 
         Without ``format``, the format is recognised.
+        ``select`` is the path of the messages in a larger document, such as ``request.messages``.
         """
-        request = {"import": name, "data": data, "format": format, "settings": settings}
+        request: dict[str, Any] = {
+            "import": name,
+            "data": data,
+            "format": format,
+            "select": select,
+            "settings": settings,
+        }
+        if return_state:
+            request["return"] = ["state"]
         return cast("t.Imported", self.request(request))
 
     def verify(self) -> t.StoreVerification:
@@ -259,10 +270,18 @@ class Conversation:
         self,
         messages: t.Message | Iterable[t.Message],
         *,
+        format: str | None = None,
         description: str | None = None,
         **options: Unpack[t.WriteOptions],
-    ) -> t.Outcome:
-        """Adds a message, or several, to the end of the view."""
+    ) -> t.Appended:
+        """Adds a message, or several, to the end of the view.
+
+        ``format`` is the format of the messages, such as ``openai-chat``, if they are not Recto's own. The
+        result then has ``remarks``: what could not be represented.
+        """
+        if format is not None:
+            converted = {"append": _listed(messages), "format": format, "description": description}
+            return cast("t.Appended", self.request({**converted, **_write_options(options)}))
         # The most frequent request, so it builds only the dictionaries that it sends.
         operation: dict[str, Any] = {"operation": "APPEND", "messages": _listed(messages)}
         if description is not None:
@@ -270,7 +289,7 @@ class Conversation:
         request: dict[str, Any] = {"conversation": self._name, "op": operation}
         if options:
             request.update(_write_options(options))
-        return cast("t.Outcome", self._store.request(request))
+        return cast("t.Appended", self._store.request(request))
 
     def insert(
         self,
@@ -445,6 +464,10 @@ class Conversation:
         """The versions that added, hid or restored a log entry, oldest first."""
         return self.request({"blame": index})["history"]
 
+    def blame_marks(self, index: int) -> list[t.MarkBlame]:
+        """The versions that added a mark to a log entry or removed one, oldest first."""
+        return self.request({"blame": index}).get("marks", [])
+
     def marks(self, *, at: int | None = None) -> list[t.MarkedEntries]:
         """All marks with their entries."""
         return self.request({"marks": True, "at": at})["marks"]
@@ -487,10 +510,27 @@ class Conversation:
         return cast("t.Rendered", self.request(request))
 
     def lint(
-        self, provider: t.Provider, *, model: str | None = None, at: int | None = None
+        self,
+        provider: t.Provider,
+        *,
+        model: str | None = None,
+        api_version: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        at: int | None = None,
     ) -> list[t.Finding]:
-        """The rules of a provider that the view violates."""
-        return self.request({"lint": provider, "model": model, "at": at})["findings"]
+        """The rules of a provider that the view violates.
+
+        Some rules depend on ``api_version``, the version of the provider's API, and on ``fields``, other
+        fields of the request, such as ``thinking``.
+        """
+        request = {
+            "lint": provider,
+            "model": model,
+            "apiVersion": api_version,
+            "fields": fields,
+            "at": at,
+        }
+        return self.request(request)["findings"]
 
     def export(
         self,
@@ -589,6 +629,14 @@ def _listed(messages: t.Message | Iterable[t.Message]) -> list[t.Message]:
     # The test for a dict takes a tenth of the time of the test for a Mapping.
     if type(messages) is dict or isinstance(messages, Mapping):
         return [cast("t.Message", messages)]
+    return _list(messages)
+
+
+def _list(messages: Iterable[t.Message]) -> list[t.Message]:
+    if isinstance(messages, (str, bytes)) or not hasattr(messages, "__iter__"):
+        kind = type(messages).__name__
+        reason = f"messages must be a message or a list of messages, not {kind}"
+        raise InvalidRequest("invalid_message", reason, "messages")
     return list(messages)
 
 
