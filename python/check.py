@@ -23,9 +23,9 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 # The tests that need no framework.
-BARE_TESTS = ("cancellation", "conformance", "fit", "processes", "store", "types")
+BARE_TESTS = ("cancellation", "conformance", "fit", "names", "processes", "store", "types")
 # The tests that use no framework, also if there is one.
-WITHOUT_FRAMEWORK = ("conformance", "processes", "store", "types")
+WITHOUT_FRAMEWORK = ("conformance", "names", "processes", "store", "types")
 
 
 def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:

@@ -103,6 +103,8 @@ import pathlib, sys
 import recto
 
 assert pathlib.Path(recto.__file__).is_relative_to(sys.prefix), recto.__file__
+for name in ("py.typed", "_recto.pyi"):  # type checkers read the types of a package only with these
+    assert (pathlib.Path(recto.__file__).parent / name).is_file(), name
 for turn in range(2):
     with recto.Store.open("sqlite:recto.db") as store:
         conversation = store.conversation("support", create=True)

@@ -60,10 +60,28 @@ class AsyncStore:
         )
         return cls(store)
 
+    @classmethod
+    async def shared(cls, address: str) -> AsyncStore:
+        """The open store at an address, the same for all callers in this process.
+
+        The first call opens it.
+        """
+        return AsyncStore(await asyncio.to_thread(Store.shared, address))
+
     @property
     def sync(self) -> Store:
         """The store with blocking methods."""
         return self._sync
+
+    @property
+    def address(self) -> str:
+        """The address that the store was opened with. It may contain a password."""
+        return self._sync.address
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._sync.closed
 
     async def conversations(self) -> AsyncIterator[t.ConversationInfo]:
         """All conversations in the order of their names."""

@@ -36,7 +36,9 @@ def rows(_: Path) -> list[Row]:
     empty = fastest(native.is_closed, 20_000) - loop
     found = [
         Row("an empty call of the native module", empty, "s", "", 100e-9, 1),
-        Row("… compared with an empty function in Python", empty, "s", "Python", plain - loop, None),
+        Row(
+            "… compared with an empty function in Python", empty, "s", "Python", plain - loop, None
+        ),
     ]
     for counter, limit in (("o200k_base", 1), ("approx", 1)):
         conversation = store.create(counter, counter=counter)

@@ -17,7 +17,11 @@ async def completed(change: Callable[..., T], *arguments: object, **options: obj
     If the caller is cancelled meanwhile, the cancellation is raised after the change.
     """
     call = functools.partial(contextvars.copy_context().run, change, *arguments, **options)
-    running = asyncio.get_running_loop().run_in_executor(None, call)
+    return await ended(asyncio.get_running_loop().run_in_executor(None, call))
+
+
+async def ended(running: asyncio.Future[T]) -> T:
+    """Waits for a thread or task. If the caller is cancelled meanwhile, the cancellation is raised afterwards."""
     cancelled: asyncio.CancelledError | None = None
     while not running.done():
         try:
@@ -25,6 +29,7 @@ async def completed(change: Callable[..., T], *arguments: object, **options: obj
         except asyncio.CancelledError as error:
             cancelled = cancelled or error
     if cancelled is not None:
-        running.exception()  # marks the exception as retrieved, so that asyncio does not log it
+        if not running.cancelled():
+            running.exception()  # marks the exception as retrieved, so that asyncio does not log it
         raise cancelled
     return running.result()

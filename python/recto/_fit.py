@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from . import types as t
-from ._json import decode, encode, not_text
+from ._json import as_json, decode, encode, not_text
 from ._recto import call, compute
 from .errors import InvalidRequest
 
@@ -74,7 +74,7 @@ def fit(
         "repairFor": repair_for,
         "model": model,
     }
-    return given.fitted(messages, _compute(request))
+    return given.fitted(messages, given.computed(request, "fit"))
 
 
 def repair(
@@ -94,7 +94,7 @@ def repair(
         "counter": counter,
         "model": model,
     }
-    return given.fitted(messages, _compute(request))
+    return given.fitted(messages, given.computed(request, "repair"))
 
 
 def count_tokens(
@@ -118,7 +118,7 @@ def count_tokens(
     listed = cast("Sequence[object]", messages if is_list else [messages])
     given = _Given.of(listed, format, "countTokens")
     request = {"countTokens": given.items, "format": given.format, "counter": counter}
-    return _compute(request)["tokens"]
+    return given.computed(request, "countTokens")["tokens"]
 
 
 def _compute(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,6 +153,16 @@ class _Given:
             ]
             return _Given(items, "langchain", lambda made: messages_from_dict([made])[0])
         return _Given(listed, format, lambda made: made)
+
+    def computed(self, request: Mapping[str, Any], field: str) -> dict[str, Any]:
+        """The response. ``field`` of the request has the messages."""
+        try:
+            return _compute(request)
+        except InvalidRequest as error:
+            # A message of LangChain may have an artifact or other objects that no model reads.
+            if self.format != "langchain" or error.code != "invalid_json":
+                raise
+            return _compute({**request, field: as_json(self.items)})
 
     def fitted(self, messages: Sequence[M], response: Mapping[str, Any]) -> Fitted[M]:
         shown: list[M] = []

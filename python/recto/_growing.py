@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from ._fit import Fitted, count_tokens
+from ._fork import starts_again_in_child
 from .errors import InvalidRequest
 
 M = TypeVar("M")
@@ -34,9 +35,13 @@ class GrowingLists(Generic[M]):
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         # Ordered by their last use, the newest last.
         self._lists: list[_List] = []
+        self.start_again()
+        starts_again_in_child(self)
+
+    def start_again(self) -> None:
+        self._lock = threading.Lock()
 
     def fit(self, messages: Sequence[M], fit: Callable[[list[M]], Fitted[M]]) -> Fitted[M]:
         """Fits the messages that earlier cuts kept, together with the new messages.

@@ -6,12 +6,15 @@ import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from json import encoder as _encoder
+from math import isfinite
 from typing import Any, cast
 
 from .errors import InvalidRequest
 
 _MAX_DEPTH = 100
 """Levels of a value whose fault is searched for. The engine accepts fewer levels."""
+_MAX_JSON_DEPTH = 40
+"""Levels of a value that :func:`as_json` keeps. The engine accepts 64, with those around the value."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -43,6 +46,32 @@ def encode(value: object) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         path, reason = _fault(value, "", set()) or ("", str(error))
     raise InvalidRequest("invalid_json", f"{path or 'the request'} {reason}", path or None)
+
+
+def plain(value: object) -> Any:
+    """The value as it is read from its JSON. Raises :class:`InvalidRequest` if it is not JSON."""
+    text = encode(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise not_text(value) from None
+    return decode(text)
+
+
+def as_json(value: object, depth: int = 0) -> Any:
+    """The value, with text in the place of what is not JSON: ``[DataFrame]`` for such an object."""
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, float) and isfinite(value):
+        return value
+    if isinstance(value, Mapping) and depth < _MAX_JSON_DEPTH:
+        items = cast("Mapping[object, object]", value).items()
+        return {as_json(str(key)): as_json(item, depth + 1) for key, item in items}
+    if isinstance(value, (list, tuple)) and depth < _MAX_JSON_DEPTH:
+        return [as_json(item, depth + 1) for item in cast("list[object]", value)]
+    return f"[{type(cast('object', value)).__name__}]"
 
 
 def not_text(value: object) -> InvalidRequest:

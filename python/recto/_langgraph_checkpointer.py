@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from ._cancellation import completed
 from ._langgraph_ledger import SUFFIX, LedgerSaver
 from ._langgraph_saver import RectoSaver
 from .store import Store, opened
@@ -67,13 +67,17 @@ class RectoCheckpointer(RectoSaver[str]):
         # The version is read first: another writer may add a checkpoint while the messages are forked.
         # The ledger is forked last: after a crash in between, the copy has no checkpoint.
         version = self._ledger.version(source_thread_id)
-        self._fork_conversations(source_thread_id, target_thread_id)
+        is_new = self._ledger.version(target_thread_id) is None
+        self._fork_conversations(source_thread_id, target_thread_id, is_new=is_new)
         if version is not None:
             self._ledger.fork(source_thread_id, target_thread_id, version)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copies all checkpoints. Nothing is copied in the store: each conversation is forked."""
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+        """Copies all checkpoints. Nothing is copied in the store: each conversation is forked.
+
+        The copy is completed even if the caller is cancelled.
+        """
+        await completed(self.copy_thread, source_thread_id, target_thread_id)
 
     def _referenced(self, name: str, thread_id: object, checkpoint_ns: object) -> str:
         # A checkpoint of a copied thread names the conversation of its source.

@@ -25,6 +25,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
 )
 
+from ._fork import starts_again_in_child
 from .errors import ConversationNotFound
 from .store import Conversation, Store
 
@@ -46,6 +47,10 @@ class _Ledger:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.start_again()
+        starts_again_in_child(self)
+
+    def start_again(self) -> None:
         self.lock = threading.Lock()
         self.clear()
 
@@ -54,7 +59,6 @@ class _Ledger:
         self.id = ""
         self.version = -1
         self.length = 0
-        self.parents: dict[Key, str | None] = {}
         self.checkpoints: dict[Key, int] = {}
         self.writes: dict[Key, list[int]] = {}
 
@@ -68,13 +72,34 @@ class _Ledger:
         elif row["kind"] == "deleted":
             for namespace, identity in row["keys"]:
                 self.checkpoints.pop((namespace, identity), None)
-                self.parents.pop((namespace, identity), None)
                 self.writes.pop((namespace, identity), None)
         elif row["kind"] == "checkpoint":
-            key = (row["ns"], row["id"])
-            self.checkpoints[key], self.parents[key] = index, row["parent"]
+            self.checkpoints[row["ns"], row["id"]] = index
         else:
             self.writes.setdefault((row["ns"], row["id"]), []).append(index)
+
+
+class _Ledgers:
+    """The ledgers that this process has read. LangGraph copies savers, and the copies share them."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, _Ledger] = {}
+        self.start_again()
+        starts_again_in_child(self)
+
+    def start_again(self) -> None:
+        self._lock = threading.Lock()
+
+    def ledger(self, name: str) -> _Ledger:
+        with self._lock:
+            ledger = self._by_name.get(name)
+            if ledger is None:
+                ledger = self._by_name[name] = _Ledger(name)
+            return ledger
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._by_name.pop(name, None)
 
 
 class LedgerSaver(BaseCheckpointSaver[str]):
@@ -85,9 +110,7 @@ class LedgerSaver(BaseCheckpointSaver[str]):
         self.store = store
         self._base = base
         """Function: thread id -> the name of its conversations without their namespace."""
-        # Shared with the copies that LangGraph makes.
-        self._ledgers: dict[str, _Ledger] = {}
-        self._lock = threading.Lock()
+        self._ledgers = _Ledgers()
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         number = int(str(current).split(".")[0]) + 1 if current is not None else 1
@@ -100,8 +123,7 @@ class LedgerSaver(BaseCheckpointSaver[str]):
 
     def _open(self, name: str) -> _Ledger | None:
         """The index of a ledger, with the rows of other processes. ``None`` if there is no ledger."""
-        with self._lock:
-            ledger = self._ledgers.setdefault(name, _Ledger(name))
+        ledger = self._ledgers.ledger(name)
         conversation = self.store.conversation(name)
         with ledger.lock:
             try:
@@ -115,8 +137,7 @@ class LedgerSaver(BaseCheckpointSaver[str]):
                 ledger.id, ledger.version = info["id"], info["version"]
                 return ledger
             except ConversationNotFound:
-                with self._lock:
-                    self._ledgers.pop(name, None)
+                self._ledgers.forget(name)
                 return None
 
     def _add(self, thread_id: str, row: dict[str, Any]) -> None:
@@ -138,7 +159,8 @@ class LedgerSaver(BaseCheckpointSaver[str]):
         for info in self.store.conversations():
             if info["name"].endswith(SUFFIX):
                 ledger = self._open(info["name"])
-                if ledger is not None:
+                # A copy that was interrupted still has the thread id of its source.
+                if ledger is not None and self._base(ledger.thread_id) + SUFFIX == ledger.name:
                     yield ledger
 
     # Reading

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
@@ -17,10 +16,18 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from ._cancellation import completed, ended
 from ._langchain import are_messages, from_recto
 from ._langgraph_deletion import adelete_checkpoints, delete_checkpoints
 from ._langgraph_view import SharedViews, View, ViewChange, fields_of
-from .errors import ConversationNotFound, InvalidRequest, NotFound, VersionConflict
+from ._names import checked_prefix, name_part
+from .errors import (
+    ConversationExists,
+    ConversationNotFound,
+    InvalidRequest,
+    NotFound,
+    VersionConflict,
+)
 from .store import Conversation, Store, opened
 
 if TYPE_CHECKING:
@@ -62,7 +69,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         self.inner = inner
         self.store = opened(store)
         self.channel = channel
-        self.prefix = prefix
+        self.prefix = checked_prefix(prefix)
         self.counter = counter
         self.messages_in_clear = messages_in_clear
         self._views = SharedViews()
@@ -189,19 +196,30 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies all checkpoints. The messages are shared: each conversation is forked."""
-        self._fork_conversations(source_thread_id, target_thread_id)
-        for found in reversed([*self.inner.list(_thread(source_thread_id))]):
+        # The checkpoints are read first, so that the forks have their versions.
+        all_found = [*self.inner.list(_thread(source_thread_id))]
+        is_new = not any(self.inner.list(_thread(target_thread_id), limit=1))
+        self._fork_conversations(source_thread_id, target_thread_id, is_new=is_new)
+        for found in reversed(all_found):
             config, stored, versions = self._copy(found, target_thread_id)
             self.inner.put(config, stored, found.metadata, versions)
             for task, writes in _writes_by_task(found):
                 self.inner.put_writes(_at(config, stored), writes, task)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copies all checkpoints. The messages are shared: each conversation is forked."""
-        await asyncio.to_thread(self._fork_conversations, source_thread_id, target_thread_id)
-        all_found = [found async for found in self.inner.alist(_thread(source_thread_id))]
+        """Copies all checkpoints. The messages are shared: each conversation is forked.
+
+        The copy is completed even if the caller is cancelled.
+        """
+        copying = self._acopy_thread(source_thread_id, target_thread_id)
+        await ended(asyncio.ensure_future(copying))
+
+    async def _acopy_thread(self, source: str, target: str) -> None:
+        all_found = [found async for found in self.inner.alist(_thread(source))]
+        targets = [found async for found in self.inner.alist(_thread(target), limit=1)]
+        await completed(self._fork_conversations, source, target, is_new=not targets)
         for found in reversed(all_found):
-            config, stored, versions = self._copy(found, target_thread_id)
+            config, stored, versions = self._copy(found, target)
             await self.inner.aput(config, stored, found.metadata, versions)
             for task, writes in _writes_by_task(found):
                 await self.inner.aput_writes(_at(config, stored), writes, task)
@@ -234,8 +252,12 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             if strategy == "delete":
                 self.delete_thread(thread_id)
                 continue
-            kept, dropped = _newest([*self.inner.list(_thread(thread_id))])
-            delete_checkpoints(self.inner, dropped)
+            if _is_overridden(self.inner, "prune"):
+                self.inner.prune([thread_id], strategy=strategy)
+                kept = [*self.inner.list(_thread(thread_id))]
+            else:
+                kept, dropped = _newest([*self.inner.list(_thread(thread_id))])
+                delete_checkpoints(self.inner, dropped)
             self._prune_conversations(kept)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -248,19 +270,23 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             if strategy == "delete":
                 await self.adelete_thread(thread_id)
                 continue
-            found = [one async for one in self.inner.alist(_thread(thread_id))]
-            kept, dropped = _newest(found)
-            await adelete_checkpoints(self.inner, dropped)
+            if _is_overridden(self.inner, "aprune"):
+                await self.inner.aprune([thread_id], strategy=strategy)
+                kept = [one async for one in self.inner.alist(_thread(thread_id))]
+            else:
+                found = [one async for one in self.inner.alist(_thread(thread_id))]
+                kept, dropped = _newest(found)
+                await adelete_checkpoints(self.inner, dropped)
             await asyncio.to_thread(self._prune_conversations, kept)
 
     # Messages
 
     def _name(self, thread_id: object, checkpoint_ns: object) -> str:
         """The name of the conversation of a thread. Any text is allowed as a thread id."""
-        return f"{self._base(thread_id)}/{_shortened(str(checkpoint_ns), 240)}"
+        return f"{self._base(thread_id)}/{name_part(str(checkpoint_ns))}"
 
     def _base(self, thread_id: object) -> str:
-        return self.prefix + _shortened(str(thread_id), 200)
+        return self.prefix + name_part(str(thread_id))
 
     def _without_messages(self, config: RunnableConfig, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint with a reference in the place of its messages."""
@@ -307,7 +333,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
                 outcome = self.store.conversation(name).apply(
                     change.operations, expected_version=view.version
                 )
-            except VersionConflict:
+            except (VersionConflict, ConversationNotFound):  # changed or removed by another process
                 self._views.drop_view(name)
                 continue
             view = change.applied(view, messages, outcome["version"], outcome["added"])
@@ -408,10 +434,19 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             except ConversationNotFound:
                 pass  # another process was quicker
 
-    def _fork_conversations(self, source: str, target: str) -> None:
+    def _fork_conversations(self, source: str, target: str, *, is_new: bool) -> None:
+        """Forks the conversations of a thread. ``is_new`` is whether the target has no checkpoint."""
         for name in [*self._conversations(source)]:
             fork = self._base(target) + name[len(self._base(source)) :]
-            self.store.conversation(name).fork(fork)
+            try:
+                self.store.conversation(name).fork(fork)
+            except ConversationExists:
+                if not is_new:
+                    raise
+                # A process has ended while it copied the thread.
+                self._views.forget(fork)
+                self.store.conversation(fork).remove()
+                self.store.conversation(name).fork(fork)
 
     def _copy(
         self, found: CheckpointTuple, target: str
@@ -432,13 +467,16 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         return config, stored, dict(stored["channel_versions"])
 
     def _prune_conversations(self, kept: Sequence[CheckpointTuple]) -> None:
+        versions: dict[str, list[int]] = {}
         for found in kept:
             reference = _reference(found.checkpoint["channel_values"].get(self.channel))
             if reference is not None:
                 thread_id, namespace, _ = _key(found)
                 name = self._referenced(reference[0], thread_id, namespace)
-                self.store.conversation(name).prune(versions=[reference[1]])
-                self._views.forget(name)
+                versions.setdefault(name, []).append(reference[1])
+        for name, shown in versions.items():
+            self.store.conversation(name).prune(versions=sorted({*shown}))
+            self._views.forget(name)
 
 
 def _are_messages(value: object) -> TypeGuard[list[BaseMessage]]:
@@ -452,21 +490,6 @@ def _reference(value: object) -> tuple[str, int] | None:
         name, version = cast("dict[str, Any]", value)[REFERENCE]
         return name, version
     return None
-
-
-def _shortened(text: str, limit: int) -> str:
-    """The text without ``/`` and control characters, and with a hash at its end if it is too long."""
-    escaped = "".join(
-        f"%{ord(char):02X}" if char in "%/" or not char.isprintable() else char for char in text
-    )
-    if len(escaped.encode("utf-8", "surrogatepass")) <= limit and _is_text(escaped):
-        return escaped
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"%{digest}"
-
-
-def _is_text(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _thread(thread_id: str) -> RunnableConfig:
@@ -514,4 +537,5 @@ def _check_strategy(strategy: str) -> None:
 
 
 def _is_overridden(inner: BaseCheckpointSaver[Any], method: str) -> bool:
-    return getattr(type(inner), method) is not getattr(BaseCheckpointSaver, method)
+    base = getattr(BaseCheckpointSaver, method, None)
+    return getattr(type(inner), method, None) is not base

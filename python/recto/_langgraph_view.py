@@ -7,6 +7,7 @@ from collections import OrderedDict
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._fork import starts_again_in_child
 from ._langchain import to_recto
 
 if TYPE_CHECKING:
@@ -123,6 +124,10 @@ class SharedViews:
     """The state that a saver shares with its copies, because LangGraph copies savers."""
 
     def __init__(self) -> None:
+        self.start_again()
+        starts_again_in_child(self)
+
+    def start_again(self) -> None:
         self._lock = threading.Lock()
         self._writers = [threading.Lock() for _ in range(_LOCKS)]
         # Conversation -> its newest view. (Conversation, channel version) -> version.

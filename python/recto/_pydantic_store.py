@@ -16,6 +16,7 @@ from pydantic_ai.conversation_store import (
 from pydantic_ai.messages import ModelMessage
 
 from ._cancellation import completed
+from ._names import checked_prefix, conversation_name
 from .errors import ConversationExists, ConversationNotFound, VersionConflict
 from .store import Conversation, Store, opened
 
@@ -36,27 +37,32 @@ Convert = Callable[[ModelMessage], "dict[str, Any]"]
 class RectoConversationStore(ConversationStore):
     """Keeps conversations in a Recto store. The view of a Recto conversation is the current history.
 
-    ``store`` is a store, or the address of one. A conversation has the name ``prefix`` and its id. Each
-    message is stored once; a record is stored in the same transaction as its new messages. A branch that
+    ``store`` is a store, or the address of one. The name of a conversation is ``prefix`` and its id, which
+    may be any text. Each message is stored once; a record is stored in the same transaction as its new messages. A branch that
     was left is hidden, and a fork shares the messages before it. Deleting a conversation deletes the
     messages that no fork shows.
     """
 
-    def __init__(self, store: Store | str, *, prefix: str = "", counter: str | None = None) -> None:
+    def __init__(
+        self, store: Store | str, *, prefix: str = "pydantic-ai/", counter: str | None = None
+    ) -> None:
         self.store = opened(store)
-        self.prefix = prefix
+        self.prefix = checked_prefix(prefix)
         self.counter = counter
         # Cache: entry id -> the conversation that contains it. Avoids a search of all conversations.
         self._conversation_of: dict[str, str] = {}
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The Recto conversation, with its versions."""
-        return self.store.conversation(self.prefix + conversation_id)
+        return self.store.conversation(self._name(conversation_id))
+
+    def _name(self, conversation_id: str) -> str:
+        return conversation_name(self.prefix, conversation_id)
 
     # The primitives of a backend
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        found = await asyncio.to_thread(self._stored, self.prefix + conversation_id)
+        found = await asyncio.to_thread(self._stored, self._name(conversation_id))
         return None if found is None else found.record
 
     async def read_records(
@@ -104,7 +110,7 @@ class RectoConversationStore(ConversationStore):
                     if isinstance(note, dict) and _RECORD in note:
                         stored = self._read_note(name, newest, cast("dict[str, Any]", note))
                         # A fork without its own record shows the versions of its source.
-                        is_own = self.prefix + stored.record.conversation_id == name
+                        is_own = self._name(stored.record.conversation_id) == name
                         return stored if is_own else None
                 before = page[-1]["version"]
         except ConversationNotFound:
@@ -175,7 +181,7 @@ class RectoConversationStore(ConversationStore):
     def _write(
         self, record: ConversationRecord, new: list[ConversationEntry], expected: str | None
     ) -> None:
-        name = self.prefix + record.conversation_id
+        name = self._name(record.conversation_id)
         conflict = ConversationConflict(record.conversation_id)
         for _ in range(_MAX_ATTEMPTS):
             # The version is read before the revision: a change in between is a version conflict.
@@ -265,7 +271,7 @@ class RectoConversationStore(ConversationStore):
         conversation.apply(operations, expected_version=version, note=note)
 
     def _delete(self, conversation_id: str, expected: str) -> None:
-        name = self.prefix + conversation_id
+        name = self._name(conversation_id)
         for _ in range(_MAX_ATTEMPTS):
             stored = self._stored(name)
             if stored is None or stored.record.revision != expected:

@@ -46,10 +46,28 @@ class AsyncStore:
         )
         return cls(store)
 
+    @classmethod
+    async def shared(cls, address: str) -> AsyncStore:
+        """The open store at an address, the same for all callers in this process.
+
+        The first call opens it.
+        """
+        return AsyncStore(await asyncio.to_thread(Store.shared, address))
+
     @property
     def sync(self) -> Store:
         """The store with blocking methods."""
         return self._sync
+
+    @property
+    def address(self) -> str:
+        """The address that the store was opened with. It may contain a password."""
+        return self._sync.address
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._sync.closed
 
     async def conversations(self) -> AsyncIterator[t.ConversationInfo]:
         """All conversations in the order of their names."""
@@ -135,14 +153,23 @@ class AsyncStore:
         data: object,
         *,
         format: str | None = None,
+        select: str | None = None,
         settings: t.Settings | None = None,
+        return_state: bool = False,
     ) -> t.Imported:
         """Imports a transcript: JSON, or a string that contains it.
 
         Without ``format``, the format is recognised.
+        ``select`` is the path of the messages in a larger document, such as ``request.messages``.
         """
         return await asyncio.to_thread(
-            self._sync.import_transcript, name, data, format=format, settings=settings
+            self._sync.import_transcript,
+            name,
+            data,
+            format=format,
+            select=select,
+            settings=settings,
+            return_state=return_state,
         )
 
     async def verify(self) -> t.StoreVerification:
@@ -189,12 +216,17 @@ class AsyncConversation:
         self,
         messages: t.Message | Iterable[t.Message],
         *,
+        format: str | None = None,
         description: str | None = None,
         **options: Unpack[t.WriteOptions],
-    ) -> t.Outcome:
-        """Adds a message, or several, to the end of the view."""
+    ) -> t.Appended:
+        """Adds a message, or several, to the end of the view.
+
+        ``format`` is the format of the messages, such as ``openai-chat``, if they are not Recto's own. The
+        result then has ``remarks``: what could not be represented.
+        """
         return await asyncio.to_thread(
-            self._sync.append, messages, description=description, **options
+            self._sync.append, messages, format=format, description=description, **options
         )
 
     async def insert(
@@ -350,6 +382,10 @@ class AsyncConversation:
         """The versions that added, hid or restored a log entry, oldest first."""
         return await asyncio.to_thread(self._sync.blame, index)
 
+    async def blame_marks(self, index: int) -> list[t.MarkBlame]:
+        """The versions that added a mark to a log entry or removed one, oldest first."""
+        return await asyncio.to_thread(self._sync.blame_marks, index)
+
     async def marks(self, *, at: int | None = None) -> list[t.MarkedEntries]:
         """All marks with their entries."""
         return await asyncio.to_thread(self._sync.marks, at=at)
@@ -392,10 +428,22 @@ class AsyncConversation:
         )
 
     async def lint(
-        self, provider: t.Provider, *, model: str | None = None, at: int | None = None
+        self,
+        provider: t.Provider,
+        *,
+        model: str | None = None,
+        api_version: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        at: int | None = None,
     ) -> list[t.Finding]:
-        """The rules of a provider that the view violates."""
-        return await asyncio.to_thread(self._sync.lint, provider, model=model, at=at)
+        """The rules of a provider that the view violates.
+
+        Some rules depend on ``api_version``, the version of the provider's API, and on ``fields``, other
+        fields of the request, such as ``thinking``.
+        """
+        return await asyncio.to_thread(
+            self._sync.lint, provider, model=model, api_version=api_version, fields=fields, at=at
+        )
 
     async def export(
         self,

@@ -7,10 +7,8 @@ conversation records every message and every cut, so a cut can be read, explaine
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ._extras import missing
@@ -23,7 +21,9 @@ except ModuleNotFoundError as error:
 from . import types as t
 from ._fit import repair as repair_list
 from ._growing import checked_option, checked_target
-from ._langchain import from_recto, to_recto
+from ._langchain import from_recto
+from ._langchain_thread import REMOVED, Thread, Threads, id_of, stored_message
+from ._names import checked_prefix, conversation_name
 from .errors import BudgetTooSmall, VersionConflict
 from .store import Conversation, Store, opened
 
@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RectoMiddleware", "Report"]
 
-_MAX_THREADS = 1_024
-"""Number of threads whose log indices stay in memory."""
 _MAX_ATTEMPTS = 100
 """Maximum attempts after version conflicts."""
-_REMOVED = "removed from the state"
-"""The mark of messages that were hidden because they left the state. They may return to it."""
+_BY_HAND = ("UNDO", "ROLLBACK", "RESTORE")
+"""Operations of users. The middleware itself restores messages only together with their mark."""
 _CUT = {"recto": "langchain", "event": "cut"}
 """The note of a version that cut the view."""
 
@@ -59,21 +57,6 @@ class Report:
     repairs: list[t.ListRepair]
     paused: bool
     """Whether the view is over budget and was not cut, because of :meth:`RectoMiddleware.pause`."""
-
-
-@dataclass
-class _Thread:
-    """What is known of the conversation of a thread."""
-
-    indices: dict[str, int] = field(default_factory=dict)
-    """The newest log index of each message id."""
-    messages: dict[str, BaseMessage] = field(default_factory=dict)
-    """The message of each id, as it was stored."""
-    removed: set[str] = field(default_factory=set)
-    """Ids of messages whose newest entry has the mark of removed messages."""
-    version: int = -1
-    is_paused: bool = False
-    last_sent: list[int] = field(default_factory=list)
 
 
 class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -102,29 +85,31 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
         target = checked_target(budget, target, ("budget", "target"), counter)
         checked_option("provider", provider, get_args(t.Provider))
         checked_option("start_on", start_on, get_args(t.Role))
+        self.prefix = checked_prefix(prefix)
         self.store = opened(store)
         self.budget = budget
         self.target = target
         self.provider: t.Provider | None = provider
         self.start_on: t.Role | None = start_on
         self.counter = counter
-        self.prefix = prefix
         self.on_report = on_report
-        self._lock = threading.RLock()
-        self._threads: OrderedDict[str, _Thread] = OrderedDict()
+        self._threads = Threads()
 
     def conversation(self, thread_id: str) -> Conversation:
         """The conversation of a thread: every message, and every version of what the model read."""
-        return self.store.conversation(self.prefix + thread_id)
+        return self.store.conversation(self._name(thread_id))
+
+    def _name(self, thread_id: object) -> str:
+        return conversation_name(self.prefix, str(thread_id))
 
     def pause(self, thread_id: str) -> None:
         """Stops cutting the view of a thread."""
-        with self._lock:
+        with self._threads.lock:
             self._thread(thread_id).is_paused = True
 
     def resume(self, thread_id: str) -> None:
         """Cuts the view of a thread again when it is over budget."""
-        with self._lock:
+        with self._threads.lock:
             self._thread(thread_id).is_paused = False
 
     # The hooks of LangChain. They may run several times for one call, and then give the same view.
@@ -143,7 +128,8 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _shaped(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         info = getattr(request.runtime, "execution_info", None)
-        thread_id = getattr(info, "thread_id", None) or "default"
+        thread_id = getattr(info, "thread_id", None)
+        thread_id = "default" if thread_id is None else str(thread_id)
         messages, report = self.view(thread_id, request.messages)
         if self.on_report is not None:
             self.on_report(report)
@@ -154,14 +140,14 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> tuple[list[BaseMessage], Report]:
         """The messages that the model reads in the place of these: the caller's own objects, and
         messages that a repair or a summary made."""
-        with self._lock:
+        with self._threads.lock:
             thread = self._thread(thread_id)
             conversation = self.conversation(thread_id)
             self._record(conversation, thread, messages)
             hidden = self._cut(conversation, thread)
             shown = conversation.request({"show": True})
         by_index = {
-            thread.indices[_id(message, at)]: message for at, message in enumerate(messages)
+            thread.indices.get(id_of(message, at)): message for at, message in enumerate(messages)
         }
         entries: list[t.Entry] = shown["messages"]
         view = [by_index.get(e["index"]) or from_recto(e["message"]) for e in entries]
@@ -189,47 +175,30 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
         )
         return view, report
 
-    def _thread(self, thread_id: str) -> _Thread:
+    def _thread(self, thread_id: str) -> Thread:
         thread = self._threads.get(thread_id)
         if thread is None:
-            thread = self._threads[thread_id] = self._load(thread_id)
-            while len(self._threads) > _MAX_THREADS:
-                self._threads.popitem(last=False)
-        self._threads.move_to_end(thread_id)
-        return thread
-
-    def _load(self, thread_id: str) -> _Thread:
-        """Reads which messages the conversation has. It is created if it does not exist."""
-        settings: Any = {"counter": self.counter} if self.counter else True
-        conversation = self.store.conversation(self.prefix + thread_id, create=settings)
-        thread = _Thread(version=conversation.version())
-        for entry in conversation.query(scope="all"):
-            identity = entry["message"].get("id")
-            if identity is not None:  # an id may return: the newest entry counts
-                thread.indices[identity] = entry["index"]
-                thread.messages[identity] = from_recto(entry["message"])
-                if _REMOVED in entry.get("marks", ()):
-                    thread.removed.add(identity)
-                else:
-                    thread.removed.discard(identity)
+            settings: Any = {"counter": self.counter} if self.counter else True
+            self.store.conversation(self._name(thread_id), create=settings)
+            thread = self._threads.add(thread_id)
         return thread
 
     def _record(
-        self, conversation: Conversation, thread: _Thread, messages: Sequence[BaseMessage]
+        self, conversation: Conversation, thread: Thread, messages: Sequence[BaseMessage]
     ) -> None:
         """Adds new messages to the conversation, and hides those that left the state.
 
         Messages that return to the state, as after going back to an older checkpoint, are shown again.
         """
+        present = {id_of(message, at): message for at, message in enumerate(messages)}
         for _ in range(_MAX_ATTEMPTS):
-            present = {_id(message, at): message for at, message in enumerate(messages)}
+            self._see(conversation, thread)
             new: list[tuple[str, BaseMessage]] = []
             changed: list[tuple[str, BaseMessage]] = []
             for identity, message in present.items():
-                known = thread.messages.get(identity)
-                if known is None:
+                if identity not in thread.messages:
                     new.append((identity, message))
-                elif known is not message and known != message:
+                elif not thread.has(identity, message):
                     changed.append((identity, message))
             gone = [one for one in thread.indices if one not in present]
             returned = [one for one in thread.removed if one in present]
@@ -240,8 +209,8 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
             gone = [one for one in gone if thread.indices[one] in visible]
             if gone:
                 hide = {"indices": [thread.indices[one] for one in gone]}
-                operations.append({"operation": "DELETE", **hide, "description": _REMOVED})
-                operations.append({"operation": "MARK", **hide, "mark": _REMOVED})
+                operations.append({"operation": "DELETE", **hide, "description": REMOVED})
+                operations.append({"operation": "MARK", **hide, "mark": REMOVED})
             if returned:
                 marked = {thread.indices[one] for one in returned}
                 show = sorted(marked - visible)
@@ -249,57 +218,68 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
                     reason = "returned to the state"
                     restore = {"operation": "RESTORE", "indices": show, "description": reason}
                     operations.append(restore)
-                unmark = {"operation": "UNMARK", "indices": sorted(marked), "mark": _REMOVED}
+                unmark = {"operation": "UNMARK", "indices": sorted(marked), "mark": REMOVED}
                 operations.append(unmark)
                 visible.update(show)
             replaced = [
                 (one, message) for one, message in changed if thread.indices[one] in visible
             ]
             for identity, message in replaced:
-                data = _stored(identity, message)
+                data = stored_message(identity, message)
                 index = thread.indices[identity]
                 operations.append({"operation": "replace", "indices": [index], "data": data})
             if new:
-                stored = [_stored(identity, message) for identity, message in new]
+                stored = [stored_message(identity, message) for identity, message in new]
                 operations.append({"operation": "APPEND", "messages": stored})
             if not operations:
                 thread.removed.difference_update(returned)
                 break
             try:
-                outcome = conversation.apply(
-                    operations, expected_version=self._seen(conversation, thread)
-                )
+                outcome = conversation.apply(operations, expected_version=thread.version)
             except VersionConflict:
                 continue
             thread.removed.difference_update(returned)
             thread.removed.update(gone)
             added = [*replaced, *new]
-            for (identity, message), index in zip(added, outcome["added"], strict=True):
+            for (identity, _), index in zip(added, outcome["added"], strict=True):
                 thread.indices[identity] = index
-                thread.messages[identity] = message
             thread.version = outcome["version"]
             break
         else:
             raise VersionConflict("version_conflict", "other writers keep changing the thread")
-        for identity, message in changed:
-            thread.messages[identity] = message
+        thread.messages.update(present)
 
-    def _seen(self, conversation: Conversation, thread: _Thread) -> int:
-        """The newest version. A change by another writer is noticed: it may undo a cut."""
+    def _see(self, conversation: Conversation, thread: Thread) -> t.VersionInfo:
+        """The newest version. Reads what other writers have changed: they may have undone a cut."""
         newest = conversation.versions(limit=1)[0]
         if newest["version"] != thread.version:
-            is_over = newest["tokens"] > self.budget
-            is_by_hand = newest["operation"] in ("UNDO", "ROLLBACK", "RESTORE")
-            thread.is_paused = thread.is_paused or (is_over and is_by_hand)
+            by_hand = self._is_over_by_hand(conversation, newest, thread.version)
+            thread.is_paused = thread.is_paused or by_hand
+            thread.read(conversation.query(scope="all"))
             thread.version = newest["version"]
-        return thread.version
+        return newest
 
-    def _cut(self, conversation: Conversation, thread: _Thread) -> int:
+    def _is_over_by_hand(
+        self, conversation: Conversation, newest: t.VersionInfo, known: int
+    ) -> bool:
+        """Whether a version after the known one made the view larger than the budget, and is not ours."""
+        page = [newest]
+        while page:
+            for version in page:
+                is_cut = version.get("note") == _CUT
+                if is_cut or version["tokens"] <= self.budget or version["version"] <= known:
+                    return False
+                if version["operation"] in _BY_HAND:
+                    return True
+            page = conversation.versions(limit=20, before=page[-1]["version"])
+        return False
+
+    def _cut(self, conversation: Conversation, thread: Thread) -> int:
         """Hides old messages if the view is over budget. Returns their number."""
         target = self.target
         for _ in range(_MAX_ATTEMPTS):
-            version = self._seen(conversation, thread)
-            tokens = conversation.stats()["tokens"]
+            newest = self._see(conversation, thread)
+            tokens = newest["tokens"]
             if tokens <= self.budget or thread.is_paused:
                 return 0
             try:
@@ -307,7 +287,7 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
                     target,
                     start_on=self.start_on,
                     description=f"{tokens} tokens are over the budget of {self.budget}",
-                    expected_version=version,
+                    expected_version=newest["version"],
                     note=_CUT,
                 )
             except BudgetTooSmall as error:
@@ -321,12 +301,3 @@ class RectoMiddleware(AgentMiddleware[Any, Any, Any]):
             thread.version = outcome["version"]
             return len(outcome["hidden"])
         raise VersionConflict("version_conflict", "other writers keep changing the thread")
-
-
-def _id(message: BaseMessage, position: int) -> str:
-    """The id of a message. In a state every message has one."""
-    return message.id or f"position {position}"
-
-
-def _stored(identity: str, message: BaseMessage) -> dict[str, Any]:
-    return {**to_recto(message), "id": identity}

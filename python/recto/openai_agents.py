@@ -25,6 +25,7 @@ from ._fit import fit as fit_list
 from ._fit import repair as repair_list
 from ._growing import GrowingLists, checked_target
 from ._json import encode
+from ._names import checked_prefix, conversation_name
 from .errors import BudgetTooSmall, InvalidRequest, VersionConflict
 from .store import Conversation, Store, opened
 
@@ -48,7 +49,8 @@ _MAX_ATTEMPTS = 100
 class RectoSession:
     """A session whose items are the messages of a conversation. Every change can be undone.
 
-    ``store`` is a store, or the address of one. The conversation has the name of the session.
+    ``store`` is a store, or the address of one. The name of the conversation is ``prefix`` and the id of
+    the session, which may be any text.
     """
 
     session_settings: SessionSettings | None = None
@@ -60,14 +62,17 @@ class RectoSession:
         *,
         session_settings: SessionSettings | dict[str, Any] | None = None,
         counter: str | None = None,
+        prefix: str = "agents/",
     ) -> None:
-        self.session_id = session_id
+        self.session_id = _checked_id(session_id)
         self.store = opened(store)
+        self.prefix = checked_prefix(prefix)
         if isinstance(session_settings, dict):
             session_settings = SessionSettings(**session_settings)
         self.session_settings = session_settings or SessionSettings()
         settings: Any = {"counter": counter} if counter else True
-        self._conversation = self.store.conversation(session_id, create=settings)
+        name = conversation_name(self.prefix, session_id)
+        self._conversation = self.store.conversation(name, create=settings)
 
     @property
     def conversation(self) -> Conversation:
@@ -78,6 +83,7 @@ class RectoSession:
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The newest items, oldest first."""
+        _check_number("limit", limit)
         limit = resolve_session_limit(limit, self.session_settings)
         if limit is not None and limit <= 0:
             return []
@@ -141,6 +147,7 @@ class RectoSession:
                 f"before cannot be {before!r}; use 'last user message'",
                 "before",
             )
+        _check_number("steps", steps)
         return await completed(self._rewind, steps)
 
     def _rewind(self, steps: int | None) -> int:
@@ -169,10 +176,10 @@ class RectoSession:
 
     async def fork(self, session_id: str, *, at: int | None = None) -> RectoSession:
         """A session that starts at a version of this one. It copies no items."""
-        await completed(self._conversation.fork, session_id, at=at)
-        return await asyncio.to_thread(
-            RectoSession, session_id, self.store, session_settings=self.session_settings
-        )
+        name = conversation_name(self.prefix, _checked_id(session_id))
+        await completed(self._conversation.fork, name, at=at)
+        options: dict[str, Any] = {"session_settings": self.session_settings, "prefix": self.prefix}
+        return await asyncio.to_thread(RectoSession, session_id, self.store, **options)
 
 
 def fit_input(
@@ -210,6 +217,19 @@ def fit_input(
         return ModelInputData(input=shaped, instructions=data.model_data.instructions)
 
     return shape
+
+
+def _checked_id(session_id: object) -> str:
+    if not isinstance(session_id, str):
+        reason = f"session_id must be a text, not {type(session_id).__name__}"
+        raise InvalidRequest("invalid_operation", reason, "session_id")
+    return session_id
+
+
+def _check_number(name: str, value: object) -> None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        reason = f"{name} must be a whole number, not {value!r}"
+        raise InvalidRequest("invalid_operation", reason, name)
 
 
 def _is_from_user(entry: t.Entry) -> bool:

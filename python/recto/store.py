@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, List, cast  # `list` is a method of Store
 
 from . import types as t
+from ._fork import starts_again_in_child
 from ._json import decode, encode, not_text
-from ._recto import NativeStore, after_fork_in_child, after_fork_in_parent, before_fork
+from ._recto import NativeStore
 from .errors import ConversationExists, InvalidRequest
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ class Store:
     def __init__(self, native: NativeStore, address: str) -> None:
         self._native = native
         self._address = address
-        _OPEN.add(self)
 
     @classmethod
     def open(
@@ -73,11 +71,7 @@ class Store:
 
         The first call opens it.
         """
-        with _shared_lock:
-            store = _SHARED.get(address)
-            if store is None or store.closed:
-                store = _SHARED[address] = Store.open(address)
-            return store
+        return _SHARED.store(address)
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Performs any request of ``docs/exec.md``, and returns its response."""
@@ -123,7 +117,7 @@ class Store:
             {
                 "create": name,
                 "settings": _given(settings),
-                "messages": None if messages is None else list(messages),
+                "messages": None if messages is None else _list(messages),
             }
         )
         return Conversation(self, name)
@@ -174,13 +168,24 @@ class Store:
         data: object,
         *,
         format: str | None = None,
+        select: str | None = None,
         settings: t.Settings | None = None,
+        return_state: bool = False,
     ) -> t.Imported:
         """Imports a transcript: JSON, or a string that contains it.
 
         Without ``format``, the format is recognised.
+        ``select`` is the path of the messages in a larger document, such as ``request.messages``.
         """
-        request = {"import": name, "data": data, "format": format, "settings": settings}
+        request: dict[str, Any] = {
+            "import": name,
+            "data": data,
+            "format": format,
+            "select": select,
+            "settings": settings,
+        }
+        if return_state:
+            request["return"] = ["state"]
         return cast("t.Imported", self.request(request))
 
     def verify(self) -> t.StoreVerification:
@@ -265,10 +270,18 @@ class Conversation:
         self,
         messages: t.Message | Iterable[t.Message],
         *,
+        format: str | None = None,
         description: str | None = None,
         **options: Unpack[t.WriteOptions],
-    ) -> t.Outcome:
-        """Adds a message, or several, to the end of the view."""
+    ) -> t.Appended:
+        """Adds a message, or several, to the end of the view.
+
+        ``format`` is the format of the messages, such as ``openai-chat``, if they are not Recto's own. The
+        result then has ``remarks``: what could not be represented.
+        """
+        if format is not None:
+            converted = {"append": _listed(messages), "format": format, "description": description}
+            return cast("t.Appended", self.request({**converted, **_write_options(options)}))
         # The most frequent request, so it builds only the dictionaries that it sends.
         operation: dict[str, Any] = {"operation": "APPEND", "messages": _listed(messages)}
         if description is not None:
@@ -276,7 +289,7 @@ class Conversation:
         request: dict[str, Any] = {"conversation": self._name, "op": operation}
         if options:
             request.update(_write_options(options))
-        return cast("t.Outcome", self._store.request(request))
+        return cast("t.Appended", self._store.request(request))
 
     def insert(
         self,
@@ -451,6 +464,10 @@ class Conversation:
         """The versions that added, hid or restored a log entry, oldest first."""
         return self.request({"blame": index})["history"]
 
+    def blame_marks(self, index: int) -> list[t.MarkBlame]:
+        """The versions that added a mark to a log entry or removed one, oldest first."""
+        return self.request({"blame": index}).get("marks", [])
+
     def marks(self, *, at: int | None = None) -> list[t.MarkedEntries]:
         """All marks with their entries."""
         return self.request({"marks": True, "at": at})["marks"]
@@ -493,10 +510,27 @@ class Conversation:
         return cast("t.Rendered", self.request(request))
 
     def lint(
-        self, provider: t.Provider, *, model: str | None = None, at: int | None = None
+        self,
+        provider: t.Provider,
+        *,
+        model: str | None = None,
+        api_version: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        at: int | None = None,
     ) -> list[t.Finding]:
-        """The rules of a provider that the view violates."""
-        return self.request({"lint": provider, "model": model, "at": at})["findings"]
+        """The rules of a provider that the view violates.
+
+        Some rules depend on ``api_version``, the version of the provider's API, and on ``fields``, other
+        fields of the request, such as ``thinking``.
+        """
+        request = {
+            "lint": provider,
+            "model": model,
+            "apiVersion": api_version,
+            "fields": fields,
+            "at": at,
+        }
+        return self.request(request)["findings"]
 
     def export(
         self,
@@ -569,10 +603,40 @@ class Conversation:
         return f"Conversation({self._name!r})"
 
 
+class _SharedStores:
+    """The stores that all callers in this process share."""
+
+    def __init__(self) -> None:
+        self._stores: dict[str, Store] = {}
+        self.start_again()
+        starts_again_in_child(self)
+
+    def start_again(self) -> None:
+        self._lock = threading.Lock()
+
+    def store(self, address: str) -> Store:
+        with self._lock:
+            store = self._stores.get(address)
+            if store is None or store.closed:
+                store = self._stores[address] = Store.open(address)
+            return store
+
+
+_SHARED = _SharedStores()
+
+
 def _listed(messages: t.Message | Iterable[t.Message]) -> list[t.Message]:
     # The test for a dict takes a tenth of the time of the test for a Mapping.
     if type(messages) is dict or isinstance(messages, Mapping):
         return [cast("t.Message", messages)]
+    return _list(messages)
+
+
+def _list(messages: Iterable[t.Message]) -> list[t.Message]:
+    if isinstance(messages, (str, bytes)) or not hasattr(messages, "__iter__"):
+        kind = type(messages).__name__
+        reason = f"messages must be a message or a list of messages, not {kind}"
+        raise InvalidRequest("invalid_message", reason, "messages")
     return list(messages)
 
 
@@ -602,31 +666,6 @@ def _write_options(options: Mapping[str, Any]) -> dict[str, Any]:
         elif value is not None and value is not False:
             fields[_OPTION_NAMES[name]] = value
     return fields
-
-
-_OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
-_SHARED: dict[str, Store] = {}
-_shared_lock = threading.Lock()
-
-
-def _before_fork() -> None:
-    before_fork()
-    for store in list(_OPEN):
-        store._native.suspend()  # pyright: ignore[reportPrivateUsage]
-
-
-def _after_fork_in_child() -> None:
-    global _shared_lock
-    _shared_lock = threading.Lock()
-    after_fork_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
 
 
 def opened(store: object) -> Store:

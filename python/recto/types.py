@@ -120,6 +120,12 @@ class Outcome(_Outcome, total=False):
     state: State
 
 
+class Appended(Outcome, total=False):
+    """The result of adding messages. ``remarks`` is present if they had another format."""
+
+    remarks: list[dict[str, Any]]
+
+
 class ForkedFrom(TypedDict):
     id: str
     version: int
@@ -187,6 +193,17 @@ class Blame(TypedDict):
     description: str
     timestamp: int
     effect: str
+
+
+class MarkBlame(TypedDict):
+    """A version that added a mark to a log entry, or removed it."""
+
+    version: int
+    operation: str
+    description: str
+    timestamp: int
+    mark: str
+    marked: bool
 
 
 class Difference(TypedDict):

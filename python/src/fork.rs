@@ -3,17 +3,21 @@
 //! SQLite keeps the locks of a process in global variables. A forked process would inherit them together with
 //! the connections of its parent, and take locks for its own that only the parent holds: the parent could
 //! remove the write-ahead log in which the child commits. So no store of a file or a server is open while the
-//! process is forked: [`before_fork`] waits for the requests that run, the stores are closed, and their next
+//! process is forked: [`before_fork`] waits for the requests that run and closes the stores, and their next
 //! request opens them again, in the parent and in the child.
 //!
-//! Everything here is atomic numbers, because a lock that another thread holds stays locked in the child.
+//! A lock that another thread holds stays locked in the child. So everything here is atomic numbers, except
+//! [`STORES`], which is locked only by a thread that is [`Running`] and by the thread that forks.
 
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
+
+use crate::Slot;
 
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -22,6 +26,8 @@ static RUNNING: AtomicUsize = AtomicUsize::new(0);
 static OPEN_FILES: AtomicUsize = AtomicUsize::new(0);
 /// The process that opened the newest file.
 static OPENED_BY: AtomicU32 = AtomicU32::new(0);
+/// The stores of files and servers in this process.
+static STORES: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
 
 /// Something that uses an open store. The process is not forked meanwhile.
 pub(crate) struct Running(());
@@ -37,6 +43,15 @@ impl Running {
             RUNNING.fetch_sub(1, SeqCst);
             thread::sleep(PAUSE);
         }
+    }
+}
+
+impl Running {
+    /// Adds a store to those that are closed before a fork.
+    pub(crate) fn register(&self, store: &Arc<Slot>) {
+        let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.retain(|store| store.strong_count() > 0);
+        stores.push(Arc::downgrade(store));
     }
 }
 
@@ -68,7 +83,8 @@ impl Drop for OpenFile {
     }
 }
 
-/// Waits until no request runs. No request starts before [`after_fork_in_parent`] or [`after_fork_in_child`].
+/// Waits until no request runs, and closes the stores. No request starts before [`after_fork_in_parent`] or
+/// [`after_fork_in_child`].
 #[pyfunction]
 pub(crate) fn before_fork(py: Python<'_>) {
     py.detach(|| {
@@ -78,6 +94,11 @@ pub(crate) fn before_fork(py: Python<'_>) {
         }
         while RUNNING.load(SeqCst) > 0 {
             thread::sleep(PAUSE);
+        }
+        for store in STORES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if let Some(store) = store.upgrade() {
+                drop(store.take());
+            }
         }
     });
 }

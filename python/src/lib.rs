@@ -11,7 +11,7 @@ mod json;
 use std::mem;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -32,12 +32,29 @@ struct NativeStore {
     address: String,
     options: Options,
     is_closed: AtomicBool,
-    /// Empty before the first request after a fork, and in a closed store.
-    open: RwLock<Option<Arc<OpenStore>>>,
+    open: Arc<Slot>,
+}
+
+/// An open store, or nothing: in a closed store, and before the first request after a fork.
+pub(crate) struct Slot(RwLock<Option<Arc<OpenStore>>>);
+
+impl Slot {
+    /// The open store, which nothing else opens or closes meanwhile.
+    fn write(&self) -> RwLockWriteGuard<'_, Option<Arc<OpenStore>>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self) -> Option<Arc<OpenStore>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn take(&self) -> Option<Arc<OpenStore>> {
+        self.write().take()
+    }
 }
 
 /// An open store with its runtime. It is dropped when it is closed and its last request has ended.
-struct OpenStore {
+pub(crate) struct OpenStore {
     process: u32,
     parts: Option<Parts>,
 }
@@ -114,16 +131,17 @@ impl NativeStore {
             ..Options::default()
         };
         let opened = py.detach(|| {
-            let _running = Running::begin();
-            OpenStore::open(&address, options.clone())
+            let running = Running::begin();
+            let open = OpenStore::open(&address, options.clone())?;
+            let slot = Arc::new(Slot(RwLock::new(Some(Arc::new(open)))));
+            // A store in memory stays open.
+            if !is_in_memory(&address) {
+                running.register(&slot);
+            }
+            Ok(slot)
         });
-        let open = opened.map_err(|error| exception(py, &error))?;
-        Ok(NativeStore {
-            address,
-            options,
-            is_closed: AtomicBool::new(false),
-            open: RwLock::new(Some(Arc::new(open))),
-        })
+        let open = opened.map_err(|error: String| exception(py, &error))?;
+        Ok(NativeStore { address, options, is_closed: AtomicBool::new(false), open })
     }
 
     /// Answers a request. Raises a `RectoError` if it is refused.
@@ -149,16 +167,8 @@ impl NativeStore {
         self.is_closed.store(true, SeqCst);
         py.detach(|| {
             let _running = Running::begin();
-            drop(self.taken());
+            drop(self.open.take());
         });
-    }
-
-    /// Closes the store until its next request. `fork.before_fork` has returned, so no request runs. A store
-    /// in memory stays open.
-    fn suspend(&self, py: Python<'_>) {
-        if !is_in_memory(&self.address) {
-            py.detach(|| drop(self.taken()));
-        }
     }
 
     /// Whether the store was closed.
@@ -179,13 +189,12 @@ impl NativeStore {
 
     /// The open store. It is opened if this is the first request after a fork.
     fn opened(&self) -> Result<Arc<OpenStore>, String> {
-        let found = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(open) = found {
+        if let Some(open) = self.open.read() {
             let of_parent =
                 if is_in_memory(&self.address) { MEMORY_OF_PARENT } else { FILE_OF_PARENT };
             return if open.is_of_this_process() { Ok(open) } else { Err(refusal(of_parent)) };
         }
-        let mut slot = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.open.write();
         if self.is_closed.load(SeqCst) {
             return Err(refusal(CLOSED));
         }
@@ -193,10 +202,6 @@ impl NativeStore {
             *slot = Some(Arc::new(OpenStore::open(&self.address, self.options.clone())?));
         }
         Ok(slot.clone().expect("it is open"))
-    }
-
-    fn taken(&self) -> Option<Arc<OpenStore>> {
-        self.open.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

@@ -42,6 +42,9 @@ STORE_WORK = {
     "fork": (lambda it: it.fork("other"), {"ab"}),
     "remove": (lambda it: it.remove(), {"ab", None}),
     "messages": (lambda it: it.messages(), {"ab"}),
+    "apply": (lambda it: it.apply([{"operation": "TRUNCATE", "keepLast": 1}]), {"ab", "b"}),
+    "erase": (lambda it: it.erase([0]), {"ab", "[erased]b"}),
+    "prune": (lambda it: it.prune(keep_versions=1), {"ab"}),
 }
 
 
@@ -71,6 +74,41 @@ def test_the_async_store(name, tmp_path):
         store.close()
 
     assert cancelled_at_every_await(prepare, run, check) >= LEAST_AWAITS
+
+
+TWO = [user("a"), user("b")]
+CREATING_WORK = {
+    "create": lambda it: it.create("new", counter="approx", messages=TWO),
+    "import": lambda it: it.import_transcript("new", TWO, format="openai-chat"),
+    "conversation": lambda it: it.conversation("new", create=True),
+    "open": lambda it: AsyncStore.open(it.address),
+    "verify": lambda it: it.verify(),
+}
+
+
+@pytest.mark.parametrize("name", CREATING_WORK)
+def test_what_the_async_store_creates(name, tmp_path):
+    count = 0
+
+    def prepare():
+        nonlocal count
+        count += 1
+        return Store.open(f"sqlite:{tmp_path}/{count}.db")
+
+    async def run(store):
+        await CREATING_WORK[name](AsyncStore(store))
+
+    def check(store, cancelled):
+        shown = [store.conversation(info["name"]).messages() for info in store.list()]
+        creates = name not in ("open", "verify")
+        expected = [] if name == "conversation" else TWO
+        # A change that has started is made.
+        assert shown == ([expected] if creates else []) or (cancelled and shown == [])
+        store.conversation("new", create=True).append(user("c"))
+        assert store.verify()["sound"]
+        store.close()
+
+    assert cancelled_at_every_await(prepare, run, check) >= LEAST_AWAITS - 1
 
 
 ITEMS = [user("a"), {"role": "assistant", "content": "b"}, user("c")]
@@ -103,7 +141,7 @@ def test_a_session(name):
         texts = "".join(item["content"] for item in asyncio.run(session.get_items()))
         assert texts in allowed | {""}
         names = {info["name"] for info in session.store.list()}
-        assert names <= {"s", "branch"}
+        assert names <= {"agents/s", "agents/branch"}
         asyncio.run(session.add_items([user("next")]))
         assert asyncio.run(session.pop_item()) == user("next")
         assert session.store.verify()["sound"]
@@ -177,6 +215,95 @@ def test_a_checkpointer(inner, tmp_path):
     assert cancelled_at_every_await(prepare, run, check) >= 3
 
 
+CHECKPOINTER_WORK = {
+    "acopy_thread": (lambda it: it.acopy_thread("t", "copy"), [{"t": 3}, {"t": 3, "copy": 3}]),
+    "aprune": (lambda it: it.aprune(["t"]), [{"t": 3}, {"t": 1}]),
+    "aprune all": (lambda it: it.aprune(["t"], strategy="delete"), [{"t": 3}, {}]),
+    "adelete_thread": (lambda it: it.adelete_thread("t"), [{"t": 3}, {}]),
+    "adelete_for_runs": (lambda it: it.adelete_for_runs(["r2"]), [{"t": 3}, {"t": 2}]),
+    "aget_tuple": (lambda it: it.aget_tuple({"configurable": {"thread_id": "t"}}), [{"t": 3}]),
+}
+
+
+# The threads of aiosqlite do not survive a cancellation while a file is opened.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("name", CHECKPOINTER_WORK)
+@pytest.mark.parametrize("inner", ["memory", "sqlite", "standalone"])
+def test_threads_of_a_checkpointer(inner, name, tmp_path):
+    pytest.importorskip("langgraph")
+    from langchain_core.messages import HumanMessage
+    from langgraph.checkpoint.base import empty_checkpoint
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.checkpoint.sqlite import SqliteSaver
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    from recto.langgraph import RectoCheckpointer, RectoSaver
+
+    work, allowed = CHECKPOINTER_WORK[name]
+    messages = [HumanMessage(str(number), id=str(number)) for number in range(3)]
+
+    async def with_saver(it, work):
+        if inner == "sqlite":
+            async with AsyncSqliteSaver.from_conn_string(f"{tmp_path}/{it.number}.db") as saver:
+                return await work(RectoSaver(saver, it.store, counter="approx"))
+        if inner == "memory":
+            return await work(RectoSaver(it.memory, it.store, counter="approx"))
+        return await work(RectoCheckpointer(it.store, counter="approx"))
+
+    def fill(saver):
+        at = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        for number in (1, 2, 3):
+            made = empty_checkpoint()
+            made["id"] = f"{number:08}"
+            made["channel_values"] = {"messages": messages[:number]}
+            made["channel_versions"] = {"messages": f"{number:032}.0"}
+            versions = made["channel_versions"]
+            at = saver.put(at, made, {"run_id": f"r{number}"}, versions)
+            saver.put_writes(at, [("messages", messages[number - 1])], "task")
+
+    async def run(it):
+        await with_saver(it, work)
+
+    async def read(saver):
+        found = {}
+        for thread in ("t", "copy"):
+            config = {"configurable": {"thread_id": thread}}
+            listed = [one async for one in saver.alist(config)]
+            for one in listed:
+                number = int(one.config["configurable"]["checkpoint_id"])
+                assert one.checkpoint["channel_values"]["messages"] == messages[:number]
+                assert len(one.pending_writes) == 1
+            if listed:
+                found[thread] = len(listed)
+        return found
+
+    count = 0
+
+    def prepare():
+        nonlocal count
+        count += 1
+        it = SimpleNamespace(store=Store.open("memory:"), memory=InMemorySaver(), number=count)
+        if inner == "sqlite":
+            with SqliteSaver.from_conn_string(f"{tmp_path}/{count}.db") as saver:
+                fill(RectoSaver(saver, it.store, counter="approx"))
+        elif inner == "memory":
+            fill(RectoSaver(it.memory, it.store, counter="approx"))
+        else:
+            fill(RectoCheckpointer(it.store, counter="approx"))
+        return it
+
+    def check(it, cancelled):
+        found = asyncio.run(with_saver(it, read))
+        assert found in (allowed if cancelled else allowed[-1:])
+        # The same work afterwards ends, and gives what it gives without a cancellation.
+        if "copy" not in found:
+            asyncio.run(with_saver(it, work))
+            assert asyncio.run(with_saver(it, read)) == allowed[-1]
+        assert it.store.verify()["sound"]
+
+    assert cancelled_at_every_await(prepare, run, check) >= 1
+
+
 def test_the_middleware():
     pytest.importorskip("langchain")
     from langchain.agents.middleware import ModelRequest
@@ -214,3 +341,104 @@ def test_the_middleware():
         assert middleware.store.verify()["sound"]
 
     assert cancelled_at_every_await(prepare, call, check) >= 6
+
+
+CONVERSATION_WORK = {
+    "save": (lambda it, one: it.save(one), [2, 4]),
+    "branch": (lambda it, one: it.branch("t", at=1, expected_revision=one.revision), [2, 1]),
+    "fork": (lambda it, one: it.fork("t", new_conversation_id="fork"), [2]),
+    "delete": (lambda it, one: it.delete("t"), [2, 0]),
+    "load": (lambda it, one: it.load("t"), [2]),
+}
+
+
+@pytest.mark.parametrize("name", CONVERSATION_WORK)
+def test_a_conversation_store(name, tmp_path):
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.conversation import Conversation
+    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+    from recto.pydantic_ai import RectoConversationStore
+
+    work, allowed = CONVERSATION_WORK[name]
+    count = 0
+
+    def turn():
+        return [ModelRequest(parts=[UserPromptPart("q")]), ModelResponse(parts=[TextPart("a")])]
+
+    def prepare():
+        nonlocal count
+        count += 1
+        address = f"sqlite:{tmp_path}/{count}.db"
+        return RectoConversationStore(Store.open(address), counter="approx")
+
+    async def run(store):
+        conversation = Conversation(conversation_id="t", messages=turn())
+        await store.save(conversation)
+        conversation = await store.load("t")
+        if name == "save":
+            conversation.messages.extend(turn())
+        await work(store, conversation)
+
+    async def lengths(store):
+        found = {}
+        for record in await store.list_conversations(limit=10):
+            loaded = await store.load(record.conversation_id)
+            found[record.conversation_id] = len(loaded.messages)
+        return found
+
+    def check(store, cancelled):
+        found = asyncio.run(lengths(store))
+        assert found.get("t", 0) in ([0, *allowed] if cancelled else allowed[-1:])
+        assert found.get("fork", 2) == 2
+        if not cancelled:
+            assert ("fork" in found) is (name == "fork")
+
+        # A writer continues.
+        async def more():
+            conversation = await store.load("t") or Conversation(conversation_id="t")
+            conversation.messages.extend(turn())
+            await store.save(conversation)
+            return len((await store.load("t")).messages)
+
+        assert asyncio.run(more()) == found.get("t", 0) + 2
+        assert store.store.verify()["sound"]
+        store.store.close()
+
+    assert cancelled_at_every_await(prepare, run, check) >= 3
+
+
+def test_the_capability_of_pydantic_ai():
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from recto.pydantic_ai import RectoContext
+
+    def prepare():
+        return RectoContext(budget=400, counter="approx")
+
+    async def run_agent(context):
+        sent = []
+
+        async def answer(messages, info):
+            await asyncio.sleep(0)
+            sent.append(len(messages))
+            if len(sent) < 8:
+                return ModelResponse(parts=[ToolCallPart("read", {}, tool_call_id=f"c{len(sent)}")])
+            return ModelResponse(parts=[TextPart("done")])
+
+        agent = Agent(FunctionModel(answer), capabilities=[context])
+        agent.tool_plain(name="read")(lambda: "a line of the log\n" * 20)
+        await agent.run("go")
+        return sent
+
+    expected = asyncio.run(run_agent(prepare()))
+    assert max(expected) < 15
+
+    def check(context, cancelled):
+        # The run that was cancelled leaves nothing that changes another run.
+        assert asyncio.run(run_agent(context)) == expected
+
+    assert cancelled_at_every_await(prepare, run_agent, check) >= 8

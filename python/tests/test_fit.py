@@ -133,6 +133,27 @@ def test_langchain_messages():
     assert recto.count_tokens(messages) > 0
 
 
+def test_langchain_messages_with_objects_that_are_not_json():
+    core = pytest.importorskip("langchain_core.messages")
+    call = {"id": "c", "name": "read", "args": {"path": "f", "handle": object()}}
+    messages = [
+        core.HumanMessage("half a character: \ud83d", response_metadata={"raw": float("nan")}),
+        core.AIMessage("", tool_calls=[call]),
+        core.ToolMessage("found", tool_call_id="c", artifact={1, 2}),
+        core.AIMessage("", tool_calls=[{**call, "id": "lost"}]),
+    ]
+    fitted = recto.fit(messages, 1000, repair_for="openai-chat")
+    assert all(one is other for one, other in zip(fitted.messages, messages))
+    assert len(fitted.messages) == 5 and fitted.messages[4].tool_call_id == "lost"
+    repaired = recto.repair(messages, "anthropic")
+    assert [at for at in repaired.positions if at is not None] == [0, 1, 2, 3]
+    assert recto.count_tokens(messages) == recto.fit(messages, 1000).tokens
+    # Only what is not JSON is counted as another text.
+    plain = [core.HumanMessage("hello"), core.ToolMessage("found", tool_call_id="c")]
+    with_artifact = [plain[0], core.ToolMessage("found", tool_call_id="c", artifact=object())]
+    assert recto.count_tokens(plain) == recto.count_tokens(with_artifact)
+
+
 def test_count_tokens():
     assert recto.count_tokens("hello world") == 2
     assert recto.count_tokens("") == 0

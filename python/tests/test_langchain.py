@@ -6,8 +6,16 @@ import pytest
 
 pytest.importorskip("langchain")
 
+from hostile import IDS
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from scripted import ScriptedModel, read, violations
 
@@ -174,6 +182,132 @@ def test_a_new_process_continues_the_conversation(tmp_path):
             assert len(logged) == len(set(logged))
 
 
+def test_two_processes_that_serve_a_thread_in_turns(tmp_path):
+    """Each worker has its own store and middleware. The checkpointer has the state."""
+    saver = InMemorySaver()
+    stores = [Store.open(f"sqlite:{tmp_path}/recto.db") for _ in range(2)]
+    reports = []
+    workers = [RectoMiddleware(store, budget=1500, on_report=reports.append) for store in stores]
+    model = ScriptedModel(calls=2, requests=[], refused=[])  # its calls have different ids
+    for turn in range(9):
+        middleware = workers[turn % 2]
+        agent = create_agent(model, [read], middleware=[middleware], checkpointer=saver)
+        agent.invoke({"messages": [("user", f"task {turn}")]}, CONFIG)
+        state = agent.get_state(CONFIG).values["messages"]
+        logged = [
+            entry["message"]["id"] for entry in middleware.conversation("t").query(scope="all")
+        ]
+        # The last answer is recorded with the next request.
+        assert logged == [message.id for message in state[:-1]]
+        for request in model.requests[-3:]:
+            ids = [message.id for message in request]
+            assert len(ids) == len(set(ids))
+        if not any(report.hidden for report in reports):
+            assert model.requests[-1] == state[:-1]
+        assert not model.refused
+    assert any(report.hidden for report in reports)
+    assert stores[0].verify()["sound"]
+
+
+def test_a_cut_that_was_undone_is_not_repeated_by_another_process(tmp_path):
+    address = f"sqlite:{tmp_path}/recto.db"
+    messages = [HumanMessage("a line of the log " * 10, id=str(at)) for at in range(40)]
+
+    def report_of(middleware, count):
+        return middleware.view("t", messages[:count])[1]
+
+    with Store.open(address) as store:
+        middleware = RectoMiddleware(store, budget=600, counter="approx")
+        for count in range(1, 20):
+            report = report_of(middleware, count)
+        cut = next(it for it in middleware.conversation("t").versions() if it["operation"] == "FIT")
+        middleware.conversation("t").rollback(version=cut["version"] - 1)
+        assert not report.paused
+    with Store.open(address) as store:
+        middleware = RectoMiddleware(store, budget=600, counter="approx")
+        assert report_of(middleware, 20).paused  # the first request after the rollback
+        assert report_of(middleware, 21).paused
+    with Store.open(address) as store:
+        # Other versions are newer than the one that a user made.
+        middleware = RectoMiddleware(store, budget=600, counter="approx")
+        report = report_of(middleware, 23)
+        assert report.paused and report.tokens > 600 and report.hidden == 0
+        middleware.resume("t")
+        assert report_of(middleware, 23).hidden > 0
+    with Store.open(address) as store:
+        # A cut that nobody undid is followed by others.
+        middleware = RectoMiddleware(store, budget=600, counter="approx")
+        reports = [report_of(middleware, count) for count in range(24, 40)]
+        assert not any(report.paused for report in reports)
+        assert any(report.hidden for report in reports)
+
+
+def test_messages_that_return_do_not_pause_another_process(tmp_path):
+    messages = [HumanMessage("a line of the log " * 10, id=str(at)) for at in range(9)]
+
+    def view(budget, given):
+        with Store.open(f"sqlite:{tmp_path}/recto.db") as store:
+            middleware = RectoMiddleware(store, budget=budget, counter="approx")
+            return middleware.view("t", given)[1]
+
+    assert view(100_000, messages).hidden == 0
+    view(100_000, messages[:2])
+    assert view(100_000, messages).messages == 9  # they were restored
+    assert view(100, messages).hidden > 0
+
+
+@pytest.mark.parametrize("kind", ["artifact", "text", "metadata"])
+def test_a_message_that_is_not_json_is_recorded_as_the_model_reads_it(kind, tmp_path):
+    @tool(response_format="content_and_artifact")
+    def query(path: str):
+        """Runs a query."""
+        if kind == "text":
+            return "half a character: \ud83d", None
+        return f"rows of {path}", {1, 2}
+
+    class Model(ScriptedModel):
+        def _generate(self, messages, **options):
+            result = super()._generate(messages, **options)
+            message = result.generations[0].message
+            for call in message.tool_calls:
+                call["name"] = "query"
+            if kind == "metadata":
+                message.response_metadata["raw"] = {1, 2}
+            return result
+
+    saver = InMemorySaver()
+    model = Model(calls=2, requests=[], refused=[])
+    for turn in range(2):  # the second turn is that of another process
+        with Store.open(f"sqlite:{tmp_path}/recto.db") as store:
+            middleware = RectoMiddleware(store, budget=100_000)
+            agent = create_agent(model, [query], middleware=[middleware], checkpointer=saver)
+            messages = agent.invoke({"messages": [("user", "go")]}, CONFIG)["messages"]
+            assert len(messages) == 6 * (turn + 1)
+            # The request has the objects of the state.
+            assert model.requests[-1] == messages[:-1] and not model.refused
+            results = [one for one in model.requests[-1] if isinstance(one, ToolMessage)]
+            assert results[0].artifact == (None if kind == "text" else {1, 2})
+            texts = [str(one["content"]) for one in middleware.conversation("t").messages()]
+            wanted = "half a character: ?" if kind == "text" else "rows of f"
+            assert sum(wanted in text for text in texts) == 2 * (turn + 1)
+            assert len(texts) == len(messages) - 1
+            # No message is stored twice. InMemorySaver replaces the half character, which is a change.
+            logged = middleware.conversation("t").query(scope="all")
+            assert len(logged) == len(messages) - 1 + (2 * turn if kind == "text" else 0)
+            assert store.verify()["sound"]
+
+
+def test_any_thread_id_has_a_conversation():
+    store = Store.open("memory:")
+    middleware = RectoMiddleware(store, budget=100_000, counter="approx")
+    model = ScriptedModel(calls=1, requests=[], refused=[])
+    agent = create_agent(model, [read], middleware=[middleware], checkpointer=InMemorySaver())
+    for thread in [*IDS, 7]:
+        agent.invoke({"messages": [("user", "go")]}, {"configurable": {"thread_id": thread}})
+        assert len(middleware.conversation(thread).messages()) == 3
+    assert len(store.list()) == len(IDS) + 1 and not model.refused
+
+
 def test_a_message_larger_than_the_budget_is_sent():
     reports = []
     middleware = RectoMiddleware(Store.open("memory:"), budget=50, on_report=reports.append)
@@ -194,6 +328,7 @@ def test_a_message_larger_than_the_budget_is_sent():
         ({"provider": "unknown"}, "provider"),
         ({"start_on": "unknown"}, "start_on"),
         ({"counter": "abacus"}, "counter"),
+        ({"prefix": 7}, "prefix"),
     ],
 )
 def test_wrong_options(options, field):
@@ -230,7 +365,7 @@ def test_a_call_that_is_retried_has_the_same_view():
 
 
 def test_messages_are_restored_exactly():
-    from langchain_core.messages import AIMessageChunk, ChatMessage, FunctionMessage, ToolMessage
+    from langchain_core.messages import AIMessageChunk, ChatMessage, FunctionMessage
 
     call = {"id": "a", "name": "read", "args": {"x": 1}, "type": "tool_call"}
     broken = {"id": "b", "name": "read", "args": "{", "error": None, "type": "invalid_tool_call"}

@@ -3,15 +3,17 @@
 import asyncio
 import random
 import sqlite3
+from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 
 import pytest
+from hostile import IDS
 
 pytest.importorskip("langgraph")
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels import DeltaChannel
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -42,12 +44,43 @@ async def standalone():
     yield RectoCheckpointer(Store.open("memory:"))
 
 
-@pytest.mark.parametrize("saver", [over_memory, over_sqlite, standalone])
-def test_the_conformance_suite_passes_with_all_capabilities(saver):
+def check_conformance(saver):
     report = asyncio.run(validate(saver))
     assert report.passed_all(), report
     for capability, result in report.results.items():
         assert result.detected and result.passed, (capability, result.failures)
+
+
+@pytest.mark.parametrize("saver", [over_memory, over_sqlite, standalone])
+def test_the_conformance_suite_passes_with_all_capabilities(saver):
+    check_conformance(saver)
+
+
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_the_conformance_suite_passes_with_a_file_and_with_a_server(kind, tmp_path, request):
+    address = f"sqlite:{tmp_path}/recto.db"
+    if kind == "server":
+        address = request.getfixturevalue("postgres")
+
+    @checkpointer_test(name=f"RectoCheckpointer ({kind})")
+    async def saver():
+        with Store.open(address) as store:
+            yield RectoCheckpointer(store)
+
+    check_conformance(saver)
+
+
+def test_the_conformance_suite_passes_with_two_databases_of_a_server(postgres):
+    module = pytest.importorskip("langgraph.checkpoint.postgres.aio")
+
+    @checkpointer_test(name="RectoSaver(AsyncPostgresSaver)")
+    async def saver():
+        async with module.AsyncPostgresSaver.from_conn_string(postgres) as inner:
+            await inner.setup()
+            with Store.open(postgres) as store:
+                yield RectoSaver(inner, store)
+
+    check_conformance(saver)
 
 
 def graph(saver, rnd):
@@ -389,17 +422,231 @@ def test_a_crash_between_the_two_writes():
 def test_any_thread_id_is_a_name():
     saver = RectoSaver(InMemorySaver(), Store.open("memory:"))
     app = agent(saver, calls=1)
-    threads = [
-        "0199f3a2-7c1e-7d44-9a5b-3f0e8c2d1b6a",
-        "@",
-        "",
-        "\n",
-        "a/b",
-        "a",
-        "x" * 5000,
-        "中文",
-    ]
-    for thread in threads:
+    for thread in IDS:
         messages = run(app, thread)
         assert state(app, thread) == messages
-    assert len(saver.store.list()) == len(threads)
+    assert len(saver.store.list()) == len(IDS)
+
+
+@contextmanager
+def sync_inner(kind, folder, request):
+    if kind == "memory":
+        yield InMemorySaver()
+    elif kind == "sqlite":
+        with SqliteSaver.from_conn_string(f"{folder}/inner.db") as inner:
+            yield inner
+    else:
+        module = pytest.importorskip("langgraph.checkpoint.postgres")
+        address = request.getfixturevalue("postgres")
+        with module.PostgresSaver.from_conn_string(address) as inner:
+            inner.setup()
+            yield inner
+
+
+@asynccontextmanager
+async def async_inner(kind, folder, address):
+    if kind == "memory":
+        yield InMemorySaver()
+    elif kind == "sqlite":
+        async with AsyncSqliteSaver.from_conn_string(f"{folder}/inner.db") as inner:
+            yield inner
+    else:
+        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+        async with AsyncPostgresSaver.from_conn_string(address) as inner:
+            await inner.setup()
+            yield inner
+
+
+def checkpoint_of(number, messages):
+    made = empty_checkpoint()
+    made["id"] = f"{number:08}"
+    made["channel_values"] = {"messages": messages, "other": number}
+    made["channel_versions"] = {"messages": f"{number:032}.0", "other": f"{number:032}.0"}
+    return made
+
+
+def written(thread, namespace):
+    """Checkpoints of runs a, b, a, b, …: their configurations, contents and metadata."""
+    messages = [HumanMessage(f"m{at}", id=str(at)) for at in range(6)]
+    config = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
+    for number in range(1, 7):
+        made = checkpoint_of(number, messages[:number])
+        run_id = "ab"[number % 2]
+        yield config, made, {"source": "loop", "step": number, "run_id": run_id}
+        place = {**config["configurable"], "checkpoint_id": made["id"]}
+        config = {"configurable": place}
+
+
+def ids(found, namespace=""):
+    return [
+        one.config["configurable"]["checkpoint_id"]
+        for one in found
+        if one.config["configurable"]["checkpoint_ns"] == namespace
+    ]
+
+
+DELETED = ["00000005", "00000003", "00000001"]
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
+def test_deleted_runs_and_pruned_threads(kind, tmp_path, request):
+    with sync_inner(kind, tmp_path, request) as inner:
+        saver = RectoSaver(inner, Store.open("memory:"), counter="approx")
+        for thread in ("t", "other"):
+            for namespace in ("", "child"):
+                for config, made, metadata in written(thread, namespace):
+                    at = saver.put(config, made, metadata, made["channel_versions"])
+                    saver.put_writes(at, [("messages", made["id"])], f"task {made['id']}")
+        config = {"configurable": {"thread_id": "t"}}
+        saver.delete_for_runs(["b", "missing"])
+        found = [*saver.list(config)]
+        assert ids(found) == ids(found, "child") == ["00000006", "00000004", "00000002"]
+        shown = [len(one.checkpoint["channel_values"]["messages"]) for one in found]
+        assert sorted(shown) == [2, 2, 4, 4, 6, 6]
+        assert all(len(one.pending_writes) == 1 for one in found)
+        saver.prune(["t"])
+        found = [*saver.list(config)]
+        assert ids(found) == ids(found, "child") == ["00000006"]
+        assert [len(one.checkpoint["channel_values"]["messages"]) for one in found] == [6, 6]
+        others = [*saver.list({"configurable": {"thread_id": "other"}})]
+        assert ids(others) == ["00000006", "00000004", "00000002"]
+        assert all(len(one.checkpoint["channel_values"]["messages"]) > 1 for one in others)
+        saver.prune(["t"], strategy="delete")
+        assert [*saver.list(config)] == []
+        assert len(saver.store.list()) == 2 and saver.store.verify()["sound"]
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
+def test_deleted_runs_and_pruned_threads_of_an_event_loop(kind, tmp_path, request):
+    if kind == "postgres":
+        pytest.importorskip("langgraph.checkpoint.postgres")
+    address = request.getfixturevalue("postgres") if kind == "postgres" else ""
+
+    async def work():
+        async with async_inner(kind, tmp_path, address) as inner:
+            saver = RectoSaver(inner, Store.open("memory:"), counter="approx")
+            for config, made, metadata in written("t", ""):
+                at = await saver.aput(config, made, metadata, made["channel_versions"])
+                await saver.aput_writes(at, [("messages", "x")], f"task {made['id']}")
+            config = {"configurable": {"thread_id": "t"}}
+            await saver.adelete_for_runs(["b"])
+            found = [one async for one in saver.alist(config)]
+            assert ids(found) == ["00000006", "00000004", "00000002"]
+            await saver.acopy_thread("t", "copy")
+            await saver.aprune(["t"])
+            found = [one async for one in saver.alist(config)]
+            assert ids(found) == ["00000006"] and len(found[0].pending_writes) == 1
+            assert len(found[0].checkpoint["channel_values"]["messages"]) == 6
+            copied = [one async for one in saver.alist({"configurable": {"thread_id": "copy"}})]
+            assert ids(copied) == ["00000006", "00000004", "00000002"]
+            assert [len(one.checkpoint["channel_values"]["messages"]) for one in copied] == [
+                6,
+                4,
+                2,
+            ]
+
+    asyncio.run(work())
+
+
+class Pruning(InMemorySaver):
+    """Has its own deletion, as the saver of an application. It keeps the two newest checkpoints."""
+
+    def prune(self, thread_ids, *, strategy="keep_latest"):
+        self.pruned = (*thread_ids, strategy)
+        for thread in thread_ids:
+            kept = sorted(self.storage[thread][""])[-2:]
+            for identity in set(self.storage[thread][""]).difference(kept):
+                del self.storage[thread][""][identity]
+
+    async def aprune(self, thread_ids, *, strategy="keep_latest"):
+        self.prune(thread_ids, strategy=strategy)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_saver_that_prunes_itself(mode):
+    saver = RectoSaver(Pruning(), Store.open("memory:"), counter="approx")
+    messages = [HumanMessage(f"m{at}", id=str(at)) for at in range(6)]
+    config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    for number in range(6):  # each checkpoint has another message
+        made = checkpoint_of(number, [messages[number]])
+        saver.put(config, made, {}, made["channel_versions"])
+    if mode == "sync":
+        saver.prune(["t"])
+    else:
+        asyncio.run(saver.aprune(["t"]))
+    assert saver.inner.pruned == ("t", "keep_latest")
+    found = [*saver.list({"configurable": {"thread_id": "t"}})]
+    shown = [one.checkpoint["channel_values"]["messages"] for one in found]
+    assert shown == [[messages[5]], [messages[4]]]
+    logged = saver.conversation("t").query(scope="all")
+    assert sum("m0" in str(entry["message"]) for entry in logged) == 0
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_step_of_another_writer_while_a_thread_is_copied(mode):
+    """The other writer adds a checkpoint while the copy reads the checkpoints."""
+    store = Store.open("memory:")
+
+    class Busy(InMemorySaver):
+        is_busy = False
+
+        def list(self, config, **options):
+            if self.is_busy and config["configurable"]["thread_id"] == "t":
+                self.is_busy = False
+                other = RectoSaver(self, store, counter="approx")
+                made = checkpoint_of(2, [HumanMessage("a", id="a"), HumanMessage("b", id="b")])
+                place = {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "00000001"}
+                other.put({"configurable": place}, made, {}, made["channel_versions"])
+            yield from super().list(config, **options)
+
+        async def alist(self, config, **options):
+            for one in self.list(config, **options):
+                yield one
+
+    inner = Busy()
+    saver = RectoSaver(inner, store, counter="approx")
+    made = checkpoint_of(1, [HumanMessage("a", id="a")])
+    config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    saver.put(config, made, {}, made["channel_versions"])
+    inner.is_busy = True
+    if mode == "sync":
+        saver.copy_thread("t", "copy")
+    else:
+        asyncio.run(saver.acopy_thread("t", "copy"))
+    copied = [*saver.list({"configurable": {"thread_id": "copy"}})]
+    shown = [len(one.checkpoint["channel_values"]["messages"]) for one in copied]
+    assert shown == [2, 1] and not inner.is_busy
+
+
+@pytest.mark.parametrize("kind", ["wrapper", "standalone"])
+def test_a_copy_that_ended_before_its_checkpoints_is_repeated(kind):
+    store = Store.open("memory:")
+    saver = RectoSaver(InMemorySaver(), store) if kind == "wrapper" else RectoCheckpointer(store)
+    app = agent(saver, calls=2)
+    messages = run(app)
+    # What a process leaves that ends after the forks.
+    saver.conversation("t").fork(saver.conversation("copy").name, at=1)
+    saver.copy_thread("t", "copy")
+    assert state(app, "copy") == messages and len(state(app, "copy")) == 6
+    more = run(app, "copy")
+    with pytest.raises(recto.ConversationExists):  # a thread with checkpoints is not replaced
+        saver.copy_thread("t", "copy")
+    assert state(app, "copy") == more and store.verify()["sound"]
+
+
+def test_another_process_deletes_the_thread_of_a_run(tmp_path):
+    address, inner = f"sqlite:{tmp_path}/recto.db", InMemorySaver()
+    with Store.open(address) as one, Store.open(address) as other:
+        first, second = RectoSaver(inner, one), RectoSaver(inner, other)
+        app = agent(first, calls=2)
+        messages = run(app)
+        second.delete_thread("t")
+        assert state(app) == []
+        made = checkpoint_of(1, [*messages, HumanMessage("new", id="new")])
+        config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        at = first.put(config, made, {}, made["channel_versions"])
+        found = second.get_tuple(at)
+        assert found.checkpoint["channel_values"]["messages"][-1].id == "new"
+        assert len(found.checkpoint["channel_values"]["messages"]) == len(messages) + 1
+        assert one.verify()["sound"]

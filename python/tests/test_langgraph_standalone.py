@@ -47,6 +47,16 @@ def test_a_copied_thread_shares_everything(tmp_path):
         assert state(app) == [] and state(app, "copy7") == more
 
 
+def test_an_interrupted_copy_is_not_listed_as_its_source():
+    store = Store.open("memory:")
+    saver = RectoCheckpointer(store)
+    run(agent(saver, calls=1))
+    count = len([*saver.list(None)])
+    # What a process leaves that ends between the fork of the ledger and its first message.
+    store.conversation("t//checkpoints").fork("copy//checkpoints")
+    assert len([*saver.list(None)]) == count > 0
+
+
 def test_pruned_threads_are_read_by_another_process(tmp_path):
     address = f"sqlite:{tmp_path}/talks.db"
     with Store.open(address) as store:

@@ -10,10 +10,19 @@ pytest.importorskip("agents")
 
 import itertools
 
-from agents import Agent, RunConfig, Runner, SQLiteSession, function_tool, set_tracing_disabled
+from agents import (
+    Agent,
+    RunConfig,
+    Runner,
+    RunState,
+    SQLiteSession,
+    function_tool,
+    set_tracing_disabled,
+)
 from agents.memory import Session, SessionSettings
 from agents.run_config import CallModelData, ModelInputData
 from agents.testing import ScriptedModel, assistant_message, function_call
+from hostile import IDS
 
 import recto
 from recto import Store
@@ -67,6 +76,23 @@ def test_items_are_returned_as_they_were_added():
         assert await session.get_items() == []
         await session.undo()
         assert await session.get_items() == ITEMS[:-1]
+
+    asyncio.run(run())
+
+
+def test_any_session_id_has_a_conversation():
+    async def run():
+        store = Store.open("memory:")
+        for number, identity in enumerate(IDS):
+            session = RectoSession(identity, store, counter="approx")
+            assert session.session_id == identity
+            await session.add_items([{"role": "user", "content": str(number)}])
+        for number, identity in enumerate(IDS):
+            again = RectoSession(identity, store)
+            assert await again.get_items() == [{"role": "user", "content": str(number)}]
+            branch = await again.fork(f"{identity} branch")
+            assert await branch.get_items() == await again.get_items()
+        assert len(store.list()) == 2 * len(IDS)
 
     asyncio.run(run())
 
@@ -143,6 +169,25 @@ def test_cuts_are_rare_and_the_front_stays_in_between():
     assert not any(torn(sent) for sent in inputs)
 
 
+def test_the_items_of_an_input_are_the_callers_own():
+    items = [{"role": "user", "content": f"line {number} of the log"} for number in range(40)]
+    lost = {"type": "function_call", "call_id": "lost", "name": "read", "arguments": "{}"}
+
+    def shaped(given, budget):
+        data = CallModelData(ModelInputData([*given], None), Agent(name="a"), None)
+        return fit_input(budget)(data).input
+
+    whole = shaped(items, 100_000)
+    assert all(one is other for one, other in zip(whole, items, strict=True))
+    cut = shaped(items, 200)
+    assert 0 < len(cut) < 40
+    assert all(one is other for one, other in zip(cut, items[-len(cut) :], strict=True))
+    # Only the placeholder of a lost output is new.
+    repaired = shaped([*items, lost], 100_000)
+    assert all(one is other for one, other in zip(repaired, [*items, lost]))
+    assert len(repaired) == 42 and repaired[-1]["type"] == "function_call_output"
+
+
 def test_runs_that_share_a_filter():
     fit = fit_input(800)
 
@@ -182,6 +227,83 @@ def test_wrong_options_of_the_filter(options, field):
     assert error.value.field == field
     with pytest.raises(TypeError, match="store"):
         RectoSession("s", 7)
+
+
+def test_wrong_arguments_of_a_session():
+    async def run():
+        store = Store.open("memory:")
+        session = RectoSession("s", store, counter="approx")
+        await session.add_items([{"role": "user", "content": "x"}])
+        wrong = {
+            "limit": lambda: session.get_items(limit="x"),
+            "steps": lambda: session.rewind(steps="one"),
+            "session_id": lambda: session.fork(7),
+        }
+        for field, call in wrong.items():
+            with pytest.raises(recto.InvalidRequest) as error:
+                await call()
+            assert error.value.field == field
+        for options in ({"session_id": None}, {"session_id": "s", "prefix": 7}):
+            with pytest.raises(recto.InvalidRequest) as error:
+                RectoSession(store=store, **options)
+            assert error.value.field in ("session_id", "prefix")
+        assert len(await session.get_items()) == 1 and len(store.list()) == 1
+
+    asyncio.run(run())
+
+
+@function_tool(needs_approval=True)
+def delete(path: str) -> str:
+    return f"{path} is deleted"
+
+
+@pytest.mark.parametrize("mode", ["whole", "streamed"])
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_run_that_waits_for_an_approval_is_resumed(approved, mode, tmp_path):
+    """The run state is stored as JSON, and another process resumes the run with the session."""
+
+    async def runner(*arguments, **options):
+        if mode == "whole":
+            return await Runner.run(*arguments, **options)
+        result = Runner.run_streamed(*arguments, **options)
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    def agent_of(steps):
+        model = ScriptedModel(steps)
+        return Agent(name="a", model=model, tools=[read, delete]), model
+
+    async def run(session_of, filtered):
+        calls = [
+            function_call("read", {"path": "f"}, call_id="c1"),
+            function_call("delete", {"path": "f"}, call_id="c2"),
+        ]
+        session = session_of()
+        config = RunConfig(call_model_input_filter=fit_input(10_000) if filtered else None)
+        agent, _ = agent_of([calls])
+        waiting = await runner(agent, "delete f", session=session, run_config=config)
+        (item,) = waiting.interruptions
+        assert item.name == "delete"
+        text = waiting.to_state().to_string()
+
+        session = session_of()
+        agent, model = agent_of([[assistant_message("done")], [assistant_message("again")]])
+        state = await RunState.from_string(agent, text)
+        (item,) = state.get_interruptions()
+        state.approve(item) if approved else state.reject(item)
+        result = await runner(agent, state, session=session, run_config=config)
+        assert result.final_output == "done"
+        await runner(agent, "and now?", session=session, run_config=config)
+        inputs = [call.input for call in model.calls]
+        assert len(inputs) == 2 and not any(torn(sent) for sent in inputs)
+        outputs = [item for item in inputs[-1] if item.get("type") == "function_call_output"]
+        assert len(outputs) == 2 and ("f is deleted" in outputs[1]["output"]) is approved
+        return [strip(item) for item in await session.get_items()]
+
+    plain = asyncio.run(run(lambda: SQLiteSession("s", tmp_path / "plain.db"), False))
+    address = f"sqlite:{tmp_path}/recto.db"
+    assert asyncio.run(run(lambda: RectoSession("s", Store.open(address)), True)) == plain
 
 
 def strip(item):

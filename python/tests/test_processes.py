@@ -3,17 +3,20 @@
 import multiprocessing
 import os
 import resource
+import signal
 import subprocess
 import sys
 import sysconfig
 import textwrap
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 
 import recto
 from recto import Store
+from recto.store import _SHARED
 
 
 def user(text):
@@ -89,11 +92,12 @@ def test_closing_while_requests_run():
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
-def in_child(work):
-    """Runs a function in a forked process, and returns what it returned."""
+def in_child(work, seconds=0):
+    """Runs a function in a forked process, and returns what it returned. The process ends after a time."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(seconds)
         try:
             os.write(writer, repr(work()).encode())
         except BaseException as error:
@@ -176,6 +180,139 @@ def test_processes_are_forked_while_threads_write(tmp_path):
         thread.join()
     assert all(version.isdigit() for version in versions), versions
     assert talk.version() == sum(counts) + len(versions) and store.verify()["sound"]
+
+
+@fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_processes_are_forked_while_a_thread_opens_stores(tmp_path, capfd):
+    talk = Store.open(f"sqlite:{tmp_path}/fork.db").create("talk", counter="approx")
+    end = threading.Event()
+    errors = []
+
+    def work():
+        try:
+            while not end.is_set():
+                Store.open(f"sqlite:{tmp_path}/fork.db").list()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    versions = [in_child(lambda: talk.append(user("child"))["version"]) for _ in range(20)]
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert versions == [str(number) for number in range(1, 21)] and not errors
+    assert talk.version() == 20 and capfd.readouterr().err == ""
+
+
+# An adapter, and work of a thread with it. Each thread has another number.
+def checkpoints(saver):
+    from langchain_core.messages import HumanMessage
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    messages = [HumanMessage("x" * 200, id=str(at)) for at in range(20)]
+
+    def work(number, step):
+        config = {"configurable": {"thread_id": f"t{number}", "checkpoint_ns": ""}}
+        made = empty_checkpoint()
+        # One thread adds messages, others remove them.
+        made["channel_values"] = {"messages": messages[: step % 20 + 1]}
+        made["channel_versions"] = {"messages": f"{step:032}.0"}
+        at = saver.put(config, made, {}, made["channel_versions"])
+        saver.put_writes(at, [("other", step)], "task")
+        found = saver.get_tuple(config)
+        return len(found.checkpoint["channel_values"]["messages"]) > 0
+
+    return work
+
+
+def model_calls(store):
+    from langchain_core.messages import HumanMessage
+
+    from recto.langchain import RectoMiddleware
+
+    middleware = RectoMiddleware(store, budget=300, counter="approx")
+    messages = [HumanMessage("x" * 200, id=str(at)) for at in range(20)]
+
+    def work(number, step):
+        # Another process may hide messages that it does not have.
+        middleware.view(f"t{number}", messages[: step % 20 + 1])
+        return len(middleware.conversation(f"t{number}").query(scope="all")) > 0
+
+    return work
+
+
+def adapter(kind, store):
+    if kind == "middleware":
+        return model_calls(store)
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from recto.langgraph import RectoCheckpointer, RectoSaver
+
+    is_standalone = kind == "checkpointer"
+    saver = RectoCheckpointer(store) if is_standalone else RectoSaver(InMemorySaver(), store)
+    return checkpoints(saver)
+
+
+@fork
+@pytest.mark.parametrize("kind", ["saver", "checkpointer", "middleware"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_adapter_is_used_in_processes_that_are_forked_while_threads_use_it(kind, tmp_path):
+    pytest.importorskip("langchain")
+    store = Store.open(f"sqlite:{tmp_path}/fork.db")
+    work = adapter(kind, store)
+    assert work(0, 0)  # imports modules, which have locks too
+    end = threading.Event()
+    errors = []
+
+    def run(number):
+        try:
+            step = 0
+            while not end.is_set():
+                step += 1
+                assert work(number, step)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    done = []
+    for step in range(8):
+        time.sleep(0.05)
+        # A child with a locked lock would wait for ever.
+        done.append(in_child(lambda at=step: [work(number, 100 + at) for number in range(3)], 30))
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert done == ["[True, True, True]"] * 8 and not errors
+    assert store.verify()["sound"]
+
+
+@fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_lock_that_another_thread_holds_is_free_in_a_forked_process(tmp_path):
+    from recto._growing import GrowingLists
+
+    objects = [GrowingLists(), _SHARED]
+    held, end = threading.Event(), threading.Event()
+
+    def hold():
+        with ExitStack() as stack:
+            for it in objects:
+                stack.enter_context(it._lock)
+            held.set()
+            end.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    free = in_child(lambda: [it._lock.acquire(timeout=10) for it in objects], 30)
+    end.set()
+    thread.join()
+    assert free == "[True, True]"
 
 
 @fork

@@ -10,6 +10,7 @@ pytest.importorskip("pydantic_ai")
 
 import itertools
 
+from hostile import IDS
 from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict, InMemoryConversationStore
@@ -212,6 +213,31 @@ def test_a_record_that_is_larger_than_a_note(tmp_path):
         assert await store.read_record("t") == large
         assert len(await store.load_entries("t")) == 2
         assert len(store.conversation("t").messages()) == 2
+
+    asyncio.run(run())
+
+
+def test_any_conversation_id_is_stored_and_the_default_one(tmp_path):
+    async def run():
+        store = RectoConversationStore(Store.open(f"sqlite:{tmp_path}/s.db"), counter="approx")
+        for number, identity in enumerate(IDS):
+            conversation = Conversation(conversation_id=identity, messages=turn(str(number)))
+            await store.save(conversation)
+        generated = Conversation(messages=turn("generated"))
+        await store.save(generated)
+        fork = await store.fork(generated.conversation_id)  # it generates an id too
+        assert fork.messages == generated.messages
+        fork.messages.extend(turn("more"))
+        await store.save(fork)
+        again = RectoConversationStore(store.store)
+        for number, identity in enumerate(IDS):
+            assert (await again.load(identity)).messages[0].parts[0].content == str(number)
+            assert len(again.conversation(identity).messages()) == 2
+        assert len((await again.load(fork.conversation_id)).messages) == 4
+        assert len(await again.list_conversations(limit=100)) == len(IDS) + 2
+        for identity in IDS:
+            await again.delete(identity)
+        assert len(store.store.list()) == 2
 
     asyncio.run(run())
 

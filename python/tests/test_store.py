@@ -226,12 +226,111 @@ def test_a_file_is_shared_and_kept(tmp_path):
     Store.shared(address).close()
 
 
+def test_a_server_is_shared_and_kept(postgres):
+    with Store.open(postgres) as first, Store.open(postgres) as second:
+        conversation = first.create("support")
+        conversation.append([user("one"), user("two")])
+        fork = second.conversation("support").fork("fork", at=1)
+        assert fork.messages() == conversation.messages() == [user("one"), user("two")]
+        with pytest.raises(recto.VersionConflict):
+            second.conversation("support").append(user("x"), expected_version=0)
+        assert second.search("one")[0]["conversation"] == "support"
+        assert first.verify()["sound"]
+    with Store.open(postgres) as again:
+        assert [info["name"] for info in again.list()] == ["fork", "support"]
+
+
 def test_a_store_is_not_pickled_and_hides_passwords():
     store = Store.open("memory:")
     with pytest.raises(TypeError, match="address"):
         pickle.dumps(store)
     assert repr(store) == "Store('memory:')"
     assert "secret" not in repr(Store(store._native, "postgres://u:secret@h/d"))
+
+
+def test_messages_of_a_provider_are_appended(store):
+    conversation = store.create("support", counter="approx")
+    function = {"name": "read", "arguments": '{"path": "f"}'}
+    call = {"id": "c", "type": "function", "function": function}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    outcome = conversation.append(message, format="openai-chat", description="answer", note=1)
+    assert outcome["version"] == 1 and outcome["added"] == [0] and outcome["remarks"] == []
+    result = {"role": "tool", "tool_call_id": "c", "content": "found"}
+    conversation.append([result], format="openai-chat", expected_version=1)
+    parts = [message["content"][0] for message in conversation.messages()]
+    assert parts[0]["type"] == "tool_use" and parts[1]["type"] == "tool_result"
+    assert conversation.versions()[1]["description"] == "answer"
+    assert conversation.versions()[1]["note"] == 1
+    with pytest.raises(recto.InvalidRequest) as error:
+        conversation.append(message, format="smoke signals")
+    assert error.value.field == "format"
+    assert "remarks" not in conversation.append(user("own"))
+
+
+def test_who_marked_an_entry(store):
+    conversation = store.create("support", counter="approx", messages=[user("one"), user("two")])
+    conversation.mark([0])
+    conversation.unmark([0])
+    found = [(one["version"], one["mark"], one["marked"]) for one in conversation.blame_marks(0)]
+    assert found == [(1, "pinned", True), (2, "pinned", False)]
+    assert conversation.blame_marks(1) == []
+
+
+def test_options_of_lint_and_import(store):
+    document = {"request": {"messages": [{"role": "user", "content": "hello"}]}, "other": 1}
+    imported = store.import_transcript(
+        "a", document, format="openai-chat", select="request.messages", return_state=True
+    )
+    assert imported["state"]["totalMessageCount"] == 1
+    assert "state" not in store.import_transcript("b", document, select="request.messages")
+    with pytest.raises(recto.InvalidRequest) as error:
+        store.import_transcript("c", document, select="request.answers")
+    assert error.value.field == "select"
+    conversation = store.create("d", counter="approx")
+    cited = {"type": "text", "text": "q", "citations": [{"type": "char_location"}]}
+    call = {"type": "tool_use", "id": "c", "name": "read", "input": {}}
+    messages = [
+        {"role": "user", "content": [cited]},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "x"}]},
+    ]
+    conversation.append(messages, format="anthropic")
+
+    def rules(**options):
+        return [finding["rule"] for finding in conversation.lint("anthropic", **options)]
+
+    assert rules() == []
+    assert rules(api_version="2026-10-21") == ["citations_from_the_assistant"]
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    assert rules(fields={"thinking": thinking}) == ["thinking_of_the_last_calls"]
+
+
+def test_messages_of_a_wrong_type_are_errors_with_the_name_of_the_field(store):
+    conversation = store.create("support", counter="approx")
+    for wrong in (7, None, "text", b"text", object()):
+        calls = [
+            lambda it=wrong: conversation.append(it),
+            lambda it=wrong: conversation.append(it, format="openai-chat"),
+            lambda it=wrong: conversation.insert(0, it),
+        ]
+        if wrong is not None:
+            calls.append(lambda it=wrong: store.create("other", messages=it))
+        for call in calls:
+            with pytest.raises(recto.InvalidRequest) as error:
+                call()
+            assert error.value.field == "messages"
+    assert conversation.version() == 0 and len(store.list()) == 1
+
+
+def test_the_async_store_has_the_properties_of_the_store():
+    async def run():
+        store = await recto.AsyncStore.shared("memory:")
+        assert store.sync is Store.shared("memory:")
+        assert store.address == "memory:" and not store.closed
+        await store.close()
+        assert store.closed
+
+    asyncio.run(run())
 
 
 def test_asyncio():
