@@ -1,7 +1,8 @@
 //! `cargo xtask test`: the checks that a change must pass. `cargo xtask test frameworks`: the slow suites of the
 //! packages for Python and Node.
 //!
-//! Every step runs even if an earlier one failed, so that one run reports every failure. The last line is `N passed, N failed`; a step that failed without naming a failed test counts as one failure.
+//! Every step runs even if an earlier one failed, so that one run reports every failure. The last line is
+//! `N passed, N failed`; a step that failed without naming a failed test counts as one failure.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -56,9 +57,15 @@ pub(crate) fn run(
     let ready = requirement::ensure(&needed, workspace, console);
 
     let mut finished = Vec::new();
+    let mut left_out = None;
     if ready.is_ok() {
         let (steps, together) = match options.suite {
-            None => (steps(workspace, options.seed), together(workspace, options.seed)),
+            None => {
+                let oldest_compiler = oldest_compiler(workspace);
+                left_out = oldest_compiler.as_ref().err().cloned();
+                let steps = steps(workspace, oldest_compiler.ok().flatten(), options.seed);
+                (steps, together(workspace, options.seed))
+            }
             Some(Suite::Frameworks) => (frameworks(workspace, options.seed), Vec::new()),
         };
         let is_stopped = |finished: &[Finished]| {
@@ -77,15 +84,15 @@ pub(crate) fn run(
 
     let mut results: TestResults = finished.iter().map(results_of).sum();
     results.failed += u64::from(ready.is_err());
-    report(&finished, start.elapsed(), results, console);
+    report(&finished, left_out.as_deref(), start.elapsed(), results, console);
     if results.failed > 0 { Err(StepsFailed.into()) } else { Ok(()) }
 }
 
 /// The steps that run one after the other, the quickest to fail first.
-fn steps(workspace: &Workspace, seed: u64) -> Vec<Step> {
+fn steps(workspace: &Workspace, oldest_compiler: Option<Step>, seed: u64) -> Vec<Step> {
     let mut steps = vec![formatting(workspace), dependencies(workspace)];
     steps.extend(lints(workspace));
-    steps.extend(oldest_compiler(workspace));
+    steps.extend(oldest_compiler);
     steps.push(docs(workspace));
     steps.push(test("test", workspace, seed, &["--workspace", "--all-features"]));
     steps
@@ -112,45 +119,75 @@ fn dependencies(workspace: &Workspace) -> Step {
     )
 }
 
-/// The libraries with features that can be switched off.
-const BARE_PACKAGES: [&str; 6] =
-    ["recto", "recto-agent", "recto-core", "recto-format", "recto-lists", "recto-store"];
+/// Selections of packages and features: each feature that can be switched off is off in one of them. Cargo
+/// gives a package all features that any selected package asks for. So `recto` is a selection of its own:
+/// `recto-agent` needs its feature `format`.
+const SELECTIONS: [(&str, &str); 4] = [
+    ("lint recto", "-p recto"),
+    (
+        "lint bare",
+        "-p recto-agent -p recto-core -p recto-format -p recto-lists -p recto-service -p recto-store",
+    ),
+    ("lint postgres", "-p recto-store --features postgres"),
+    // The command, and model clients without MCP.
+    ("lint command", "-p recto-cli -p recto-agent --features recto-agent/clients"),
+];
 
-/// Clippy on the workspace with all features, and on the libraries without any.
+/// Clippy on the workspace with all features, and without those that can be switched off.
 fn lints(workspace: &Workspace) -> Vec<Step> {
     const ADVICE: &str = "fix what clippy names, or allow it there with a reason";
-    let clippy = |name, args: &[&str]| {
-        let mut command = workspace.cargo(["clippy"]);
-        command.args(args).args(["--", "-D", "warnings"]);
+    let clippy = |name, features, selection: &str| {
+        let mut command = workspace.cargo(["clippy", features]);
+        command.args(selection.split(' ')).args(["--", "-D", "warnings"]);
         Step::new(name, command, ADVICE)
     };
-    let all = clippy("lint", &["--workspace", "--all-targets", "--all-features"]);
-    let mut bare = vec!["--no-default-features"];
-    bare.extend(BARE_PACKAGES.iter().flat_map(|package| ["-p", package]));
-    let bare = clippy("lint bare", &bare);
-    vec![all, bare]
+    let mut lints = vec![clippy("lint", "--all-features", "--workspace --all-targets")];
+    let without =
+        SELECTIONS.map(|(name, selection)| clippy(name, "--no-default-features", selection));
+    lints.extend(without);
+    lints
 }
 
 /// `rust-version` in `Cargo.toml`.
 const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// A check with the oldest supported compiler, if rustup has it and the default one is newer.
-fn oldest_compiler(workspace: &Workspace) -> Option<Step> {
+/// A check with the oldest supported compiler. `None` if it is the one that all steps use. The error says
+/// why the step is left out.
+fn oldest_compiler(workspace: &Workspace) -> Result<Option<Step>, String> {
     let output = |program: &str, args: &[&str]| {
         let output = workspace.command(program).args(args).output().ok()?;
         String::from_utf8(output.stdout).ok()
     };
-    let active = output("rustc", &["--version"])?;
-    if active.contains(&format!(" {RUST_VERSION}.")) {
-        return None;
-    }
-    let installed = output("rustup", &["toolchain", "list"])?;
-    let toolchain = installed_toolchain(&installed, RUST_VERSION)?;
+    let active = output("rustc", &["--version"]).unwrap_or_default();
+    let installed = output("rustup", &["toolchain", "list"]);
+    let Some(toolchain) = oldest_toolchain(&active, installed.as_deref())? else { return Ok(None) };
     let mut command = workspace.command("rustup");
     command.args(["run", toolchain, "cargo", "check", "--workspace", "--all-features"]);
     let target = workspace.target().join("oldest-compiler");
     command.arg("--target-dir").arg(target);
-    Some(Step::new("oldest compiler", command, "avoid newer features, or raise `rust-version`"))
+    Ok(Some(Step::new("oldest compiler", command, "avoid newer features, or raise `rust-version`")))
+}
+
+/// The toolchain of [`RUST_VERSION`] in the list that rustup prints, or `None` if rustc, which prints
+/// `active`, has that version. The error says why there is none.
+fn oldest_toolchain<'a>(
+    active: &str,
+    installed: Option<&'a str>,
+) -> Result<Option<&'a str>, String> {
+    if active.contains(&format!(" {RUST_VERSION}.")) {
+        return Ok(None);
+    }
+    let left_out = "oldest compiler: left out, because";
+    let Some(installed) = installed else {
+        return Err(format!("{left_out} rustup, which selects Rust {RUST_VERSION}, is missing"));
+    };
+    let toolchain = installed_toolchain(installed, RUST_VERSION);
+    toolchain.map(Some).ok_or_else(|| {
+        format!(
+            "{left_out} Rust {RUST_VERSION} is not installed; \
+             next: rustup toolchain install {RUST_VERSION} --profile minimal"
+        )
+    })
 }
 
 /// The toolchain of a version in the list that rustup prints.
@@ -238,7 +275,13 @@ fn results_of(step: &Finished) -> TestResults {
     results
 }
 
-fn report(finished: &[Finished], took: Duration, results: TestResults, console: &Console) {
+fn report(
+    finished: &[Finished],
+    left_out: Option<&str>,
+    took: Duration,
+    results: TestResults,
+    console: &Console,
+) {
     if console.is_json() {
         console.results_json(&json!({
             "steps": finished.iter().map(Finished::to_json).collect::<Vec<_>>(),
@@ -246,12 +289,16 @@ fn report(finished: &[Finished], took: Duration, results: TestResults, console: 
             "passed": results.passed,
             "failed": results.failed,
             "ignored": results.ignored,
+            "leftOut": left_out,
         }));
         return;
     }
     let failed: Vec<&str> = finished.iter().filter(|s| !s.succeeded).map(|s| s.name).collect();
     if !failed.is_empty() {
         console.line(format_args!("failed: {}", failed.join(", ")));
+    }
+    if let Some(left_out) = left_out {
+        console.line(left_out);
     }
     let ignored = results.ignored;
     console.line(format_args!("took {:.0} s, {ignored} tests ignored", took.as_secs_f64()));
@@ -290,6 +337,33 @@ mod tests {
         let list = "stable-x86_64 (active, default)\n1.950.0-x86_64\n1.95.0-x86_64\n";
         assert_eq!(installed_toolchain(list, "1.95"), Some("1.95.0-x86_64"));
         assert_eq!(installed_toolchain(list, "1.94"), None);
+    }
+
+    #[test]
+    fn every_package_with_features_is_checked_without_them() {
+        let workspace = Workspace::load().unwrap();
+        for package in std::fs::read_dir(workspace.root().join("crates")).unwrap() {
+            let package = package.unwrap();
+            let manifest = std::fs::read_to_string(package.path().join("Cargo.toml")).unwrap();
+            let name = package.file_name().into_string().unwrap();
+            let is_selected =
+                |(_, selection): &(&str, &str)| selection.split(' ').any(|word| word == name);
+            let has_features = manifest.contains("\n[features]\n");
+            assert_eq!(SELECTIONS.iter().any(is_selected), has_features, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_the_oldest_compiler_says_why() {
+        let list = format!("stable-x86_64 (default)\n{RUST_VERSION}.0-x86_64\n");
+        assert_eq!(oldest_toolchain(&format!("rustc {RUST_VERSION}.2 (a)"), None), Ok(None));
+        let toolchain = format!("{RUST_VERSION}.0-x86_64");
+        assert_eq!(oldest_toolchain("rustc 9.99.0", Some(&list)), Ok(Some(&*toolchain)));
+        let missing =
+            oldest_toolchain("rustc 9.99.0", Some("stable-x86_64 (default)")).unwrap_err();
+        assert!(missing.contains("rustup toolchain install"), "{missing}");
+        let missing = oldest_toolchain("rustc 9.99.0", None).unwrap_err();
+        assert!(missing.contains("rustup, which"), "{missing}");
     }
 
     #[test]

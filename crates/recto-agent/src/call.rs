@@ -14,7 +14,7 @@ use recto::{LogIndex, Message, Version};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Finish, Totals, Usage};
+use crate::{Attempt, Finish, Totals, Usage};
 
 /// The manifest of a model call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,29 +75,6 @@ pub struct Call {
     pub cumulative: Totals,
     /// Totals of all calls of the conversation up to this one, those that were rolled back included.
     pub lifetime: Totals,
-}
-
-/// A failed attempt to send a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Attempt {
-    /// The HTTP status, if a response was received.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// Why the attempt failed.
-    pub failure: String,
-    /// Duration of the attempt in milliseconds.
-    pub millis: u64,
-    /// Delay before the next attempt in milliseconds; 0 if there was none.
-    pub waited_millis: u64,
-}
-
-impl Attempt {
-    /// An attempt that failed after `millis` milliseconds.
-    pub fn new(failure: impl Into<String>, millis: u64) -> Attempt {
-        Attempt { status: None, failure: failure.into(), millis, waited_millis: 0 }
-    }
 }
 
 /// A request for a summary of log entries.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::secrets::redacted_url;
+use crate::secrets::{Secret, redacted_url};
 
 /// Endpoint of a model: URL, credentials, timeouts and retries.
 ///
@@ -116,28 +116,6 @@ impl Endpoint {
     /// Sets the retries.
     pub fn retry(self, retry: Retry) -> Endpoint {
         Endpoint { retry, ..self }
-    }
-}
-
-/// A secret text, such as an API key. It appears in no error and no debug output.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a secret text.
-    pub fn new(text: impl Into<String>) -> Secret {
-        Secret(text.into())
-    }
-
-    /// The secret text.
-    pub(crate) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
     }
 }
 

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use recto_format::Target;
 
-use crate::Reply;
-use crate::call::Attempt;
 use crate::floor_part::FloorPart;
+use crate::{Attempt, Reply};
 
 /// A failed model call.
 ///
@@ -214,10 +213,12 @@ pub enum Error {
         tried: Vec<String>,
     },
     /// The name of a strategy is not known.
-    #[error("there is no strategy {name:?}; there are {}", crate::Strategy::NAMES.join(", "))]
+    #[error("there is no strategy {name:?}; there are {known}")]
     UnknownStrategy {
         /// The name that was given.
         name: String,
+        /// The names of all strategies, separated by commas.
+        known: String,
     },
     /// The settings of an endpoint are invalid.
     #[error("{0}")]

@@ -16,14 +16,13 @@ use recto_format::Target;
 use reqwest::{Client, Response};
 use sse_stream::SseByteStream;
 
-use crate::call::Attempt;
 use crate::decode::{self, Decoder};
 use crate::reply::quoted;
 use crate::secrets::{Secrets, redacted_url};
 use crate::web_client::{check_plain_http, client, error_chain};
 use crate::{
-    BoxFuture, CallContext, CallError, Delta, Endpoint, Error, Failure, Model, Reply, Secret,
-    http_error, trace,
+    Attempt, BoxFuture, CallContext, CallError, Delta, Endpoint, Error, Failure, Model, Reply,
+    Secret, http_error, trace,
 };
 
 /// Maximum time to read the end of a stream after the reply is complete.

@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::Failure;
-use crate::decode::ProviderError;
+use crate::decode::{ProviderError, is_too_long};
 
 /// The failure for an HTTP status and the provider's message.
 pub(crate) fn failure(
@@ -50,22 +50,6 @@ pub(crate) fn message(body: &str, status: StatusCode) -> String {
         None if body.trim().is_empty() => status.canonical_reason().unwrap_or("no reason").into(),
         None => body.to_owned(),
     }
-}
-
-/// Whether an error message states that the request exceeds the context window.
-pub(crate) fn is_too_long(message: &str) -> bool {
-    let message = message.to_lowercase();
-    [
-        "context_length_exceeded",
-        "maximum context length",
-        "prompt is too long",
-        "context window",
-        "exceed context limit",
-        "request_too_large",
-        "too many tokens",
-    ]
-    .iter()
-    .any(|phrase| message.contains(phrase))
 }
 
 /// The delay that the provider demands, from `retry-after-ms` or `retry-after` (seconds or a date).

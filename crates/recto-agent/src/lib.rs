@@ -153,6 +153,7 @@
 //! | methods of a conversation | `conversation_ext.rs`, `summaries.rs`, `workflow.rs` |
 
 mod agent;
+mod attempt;
 mod budget;
 mod calibration;
 mod call;
@@ -197,15 +198,16 @@ mod workflow;
 pub use recto_format::Target;
 
 pub use self::agent::{Agent, Run, Stop};
+pub use self::attempt::Attempt;
 pub use self::budget::{Budget, Strategy};
 pub use self::calibration::Calibration;
-pub use self::call::{Attempt, Call, Compressed, SummaryPrompt};
+pub use self::call::{Call, Compressed, SummaryPrompt};
 pub use self::cancel::CancelToken;
 #[cfg(feature = "clients")]
 pub use self::command_tool::CommandTool;
 pub use self::conversation_ext::ConversationExt;
 #[cfg(feature = "clients")]
-pub use self::endpoint::{Endpoint, Retry, Secret, Timeouts};
+pub use self::endpoint::{Endpoint, Retry, Timeouts};
 pub use self::error::{CallError, Error, Failure};
 pub use self::event::Event;
 pub use self::floor_part::FloorPart;
@@ -216,10 +218,12 @@ pub use self::history_tools::{ExpandTool, SearchTool};
 pub use self::http::HttpModel;
 #[cfg(feature = "mcp")]
 pub use self::mcp::{McpAddress, McpServer, McpTool};
-pub use self::model::{BoxFuture, CallContext, Delta, Finish, Model, Usage};
+pub use self::model::{BoxFuture, CallContext, Delta, Model};
 #[cfg(feature = "clients")]
 pub use self::program::{isolate_programs, kill_programs};
-pub use self::reply::{Reply, ReplyPart};
+pub use self::reply::{Finish, Reply, ReplyPart, Usage};
+#[cfg(feature = "clients")]
+pub use self::secrets::Secret;
 pub use self::summaries::{SummaryGap, summarised_entries};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};
 pub use self::totals::Totals;

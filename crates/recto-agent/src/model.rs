@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use recto_format::Target;
-use serde::{Deserialize, Serialize};
 
 use crate::{CallError, CancelToken, Reply};
 
@@ -128,51 +127,4 @@ pub enum Delta<'a> {
         /// Why the attempt failed.
         reason: &'a str,
     },
-}
-
-/// Why a reply ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Finish {
-    /// The reply is complete.
-    Stop,
-    /// The model waits for the results of its tool calls.
-    ToolCalls,
-    /// The model reached its output token limit: the reply is incomplete.
-    Length,
-    /// The model refused, or the provider filtered the reply.
-    Refused,
-    /// The reply was interrupted: the call was cancelled or the connection broke.
-    Cut,
-    /// Any other reason, as the provider names it.
-    Other(String),
-}
-
-/// Token usage of one call, as the provider reports it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Usage {
-    /// All input tokens, cached or not. (Anthropic reports cached tokens separately; here they are
-    /// included.)
-    pub input: u64,
-    /// Input tokens read from the provider's cache. Part of `input`.
-    #[serde(default)]
-    pub cached: u64,
-    /// Input tokens written to the provider's cache. Part of `input`.
-    #[serde(default)]
-    pub cache_written: u64,
-    /// All output tokens, thinking included.
-    pub output: u64,
-    /// Output tokens of thinking, if the provider reports them. Part of `output`.
-    #[serde(default)]
-    pub reasoning: u64,
-}
-
-impl Usage {
-    /// Usage of a call without caching and thinking. Assign the other fields as needed.
-    pub fn new(input: u64, output: u64) -> Usage {
-        Usage { input, output, ..Usage::default() }
-    }
 }

@@ -1,8 +1,6 @@
-//! Redaction of secrets in text from providers and MCP servers, which may repeat what they received.
+//! Secrets, and their redaction in text from providers and MCP servers, which may repeat what they received.
 
 use std::fmt;
-
-use crate::Secret;
 
 /// Minimum length of a secret in bytes. Redacting shorter values would make messages unreadable.
 const MIN_SECRET: usize = 4;
@@ -11,6 +9,28 @@ const MIN_WORD: usize = 8;
 /// Maximum length of a redacted text, in characters. The text is cut after the redaction, because a
 /// part of a key is secret too.
 const MAX_TEXT: usize = 500;
+
+/// A secret text, such as an API key. It appears in no error and no debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret text.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The secret text.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
 
 /// The values that must not appear in errors.
 #[derive(Clone, Default)]

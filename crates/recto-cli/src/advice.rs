@@ -189,3 +189,19 @@ fn store_error_text(error: &StoreError) -> String {
         error => error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use recto::StoreError;
+
+    use crate::failure::Failure;
+
+    #[test]
+    fn a_build_without_a_store_names_the_feature() {
+        let failure = Failure::from(StoreError::NotBuilt { store: "postgres" });
+        assert_eq!(failure.exit_code(), 3);
+        let text = failure.to_string();
+        assert!(text.contains("no postgres store"), "{text}");
+        assert!(text.contains("--features postgres"), "{text}");
+    }
+}

@@ -9,6 +9,10 @@ mod chat;
 #[cfg(not(feature = "chat"))]
 #[path = "command/chat_missing.rs"]
 mod chat;
+// So that its test runs in a build with all features.
+#[cfg(all(test, feature = "chat"))]
+#[allow(dead_code, reason = "only a build without the feature `chat` runs it")]
+mod chat_missing;
 mod clean;
 mod completions;
 mod demo;

@@ -72,7 +72,8 @@
 //! | `recto-lists` | the requests about lists, which need no store; reads JSON text and explains errors |
 //! | `values.rs` | types of fields that several requests share |
 //! | `service.rs` | [`Service`]: finds conversations, performs requests |
-//! | `schema.rs` | the JSON Schema, with the schemas of the engine's own types |
+//! | `request_schema.rs` | the JSON Schema of all requests and responses |
+//! | `schema.rs` | schemas of values whose types are in other crates |
 //! | `entry.rs` `provider_view.rs` `cache_plan.rs` `settings.rs` `transcript.rs` | values that the command line shares |
 
 mod cache_plan;
@@ -81,6 +82,7 @@ mod error;
 mod provider_view;
 mod read;
 mod request;
+mod request_schema;
 mod requests;
 mod schema;
 mod service;
@@ -96,6 +98,7 @@ pub use self::provider_view::{
 };
 pub use self::read::check_names;
 pub use self::request::{Perform, Request, RequestKind, Response, Scoped, compute};
+pub use self::request_schema::schema;
 pub use self::requests::{
     Append, Appended, Applied, Apply, ArrayState, Ask, BatchSnapshot, Blame, CachePlan,
     CachePlanOptions, CallList, Calls, CallsOptions, CheckedTokens, ConversationSettings,
@@ -111,7 +114,6 @@ pub use self::requests::{
     Tokens, TokensOptions, TokensOverTime, ToolList, Tools, Verification, Verify, VerifyStore,
     Versions, converted,
 };
-pub use self::schema::schema;
 pub use self::service::{NamedConversation, Service};
 pub use self::settings::{
     ChangedSettings, CompressionSettings, DEFAULT_STRATEGY, NewSettings, counter_named,

@@ -117,10 +117,8 @@ fn either<T>(one: Option<T>, other: Option<T>) -> Result<Option<T>, EngineError>
 impl NewSettings<'_> {
     /// The settings, which cannot be changed later, and the policy, which can.
     pub(crate) fn checked(self) -> Result<(recto::Settings, Policy), EngineError> {
-        let mut settings = recto::Settings::default();
-        if let Some(name) = &self.counter {
-            settings.counter = counter_named(name)?;
-        }
+        let mut settings = recto::Settings::counting_with(recto::Approx);
+        settings.counter = counter_named(self.counter.as_deref().unwrap_or("o200k_base"))?;
         if let Some(tokens) = self.media_tokens {
             settings.media_tokens = tokens;
         }

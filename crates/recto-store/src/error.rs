@@ -209,53 +209,48 @@ fn first_of(texts: &[String]) -> String {
 /// The cause of a store error: an I/O error, a result code of SQLite or a SQLSTATE. It contains no
 /// stored data and no password.
 #[derive(Clone)]
-pub struct Cause(Arc<dyn StdError + Send + Sync>);
+pub struct Cause {
+    error: Arc<dyn StdError + Send + Sync>,
+    is_damage: bool,
+}
 
 impl Cause {
-    pub(crate) fn new(cause: impl StdError + Send + Sync + 'static) -> Cause {
-        Cause(Arc::new(cause))
+    pub(crate) fn new(error: impl StdError + Send + Sync + 'static, is_damage: bool) -> Cause {
+        Cause { error: Arc::new(error), is_damage }
     }
 
     /// Whether the database reports damage, or an answer that only damage explains.
     pub(crate) fn is_damage(&self) -> bool {
-        #[cfg(feature = "sqlite")]
-        if crate::sqlite::is_damage(self) {
-            return true;
-        }
-        #[cfg(feature = "postgres")]
-        if self.downcast_ref().is_some_and(crate::SqlStateCode::is_damage) {
-            return true;
-        }
-        false
+        self.is_damage
     }
 
     /// The cause as a concrete type, such as [`std::io::Error`].
     pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
-        self.0.downcast_ref()
+        self.error.downcast_ref()
     }
 }
 
 impl From<std::io::Error> for Cause {
     fn from(error: std::io::Error) -> Cause {
-        Cause::new(error)
+        Cause::new(error, false)
     }
 }
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(&self.error, f)
     }
 }
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.error, f)
     }
 }
 
 impl StdError for Cause {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source()
+        self.error.source()
     }
 }
 
@@ -296,6 +291,6 @@ impl From<&str> for Reason {
 
 impl From<std::io::Error> for Reason {
     fn from(error: std::io::Error) -> Reason {
-        Reason { text: error.kind().to_string(), cause: Some(Cause::new(error)) }
+        Reason { text: error.kind().to_string(), cause: Some(error.into()) }
     }
 }

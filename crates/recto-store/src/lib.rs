@@ -23,6 +23,7 @@ mod address;
 mod checks;
 mod entry_meta;
 mod error;
+mod ids;
 mod lineage;
 mod link;
 mod memory;
@@ -43,7 +44,8 @@ pub use address::Address;
 pub use checks::{MAX_NAME, check_name};
 pub use entry_meta::EntryMeta;
 pub use error::{Cause, Error};
-pub use lineage::Lineage;
+pub use ids::{ConversationId, Tenant};
+pub use lineage::{Ancestor, Lineage};
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
 pub use new_id::new_id;
@@ -51,12 +53,12 @@ pub use pack::{CommitBody, Entry, Unreadable, pack_commit, pack_entries, pack_re
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};
 pub use rows::{
-    Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    KnownRows, NewConversation, Page, PageKind, ReadCommit, RestoredConversation, Rewrite,
-    RewriteOf, Seal, StoredRows, SurveyedConversation, Tenant, Unpacked, WordsOf,
+    Commit, CommitRow, ConversationRow, Head, IdempotencyKey, KnownRows, NewConversation, Page,
+    PageKind, ReadCommit, RestoredConversation, Rewrite, RewriteOf, Seal, StoredRows,
+    SurveyedConversation, Unpacked, WordsOf,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::Store;
 pub use store_future::StoreFuture;
-pub use words::{MAX_WORD, WordSums, Words, words_of};
+pub use words::{Hit, MAX_WORD, WordSums, Words, words_of};

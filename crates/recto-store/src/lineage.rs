@@ -8,7 +8,36 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::{Ancestor, ConversationId, Error};
+use crate::{ConversationId, Error};
+
+/// A conversation whose first versions a fork shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Ancestor {
+    /// The conversation that holds the shared rows.
+    #[serde(with = "id_text")]
+    pub id: ConversationId,
+    /// It holds the versions below this one, except those of an older ancestor.
+    pub versions: u32,
+    /// It holds the log entries below this one, except those of an older ancestor.
+    pub entries: u32,
+}
+
+mod id_text {
+    //! Ids as text, which keeps a lineage readable.
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use super::ConversationId;
+
+    pub(super) fn serialize<S: Serializer>(id: &ConversationId, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(id)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<ConversationId, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse().map(ConversationId).map_err(D::Error::custom)
+    }
+}
 
 /// The conversations that a conversation was forked from, the oldest first. A clone costs O(1), and
 /// the lineages of forks of forks that were read together share memory.

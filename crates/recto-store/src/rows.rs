@@ -1,38 +1,8 @@
 //! The rows of a store.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
-use uuid::Uuid;
-
-use crate::{Error, Lineage, Link, Words, hash_of};
-
-/// The permanent id of a conversation. Its name can change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConversationId(pub Uuid);
-
-impl FromStr for ConversationId {
-    type Err = Error;
-
-    /// Reads the form that `Display` writes: `8-4-4-4-12` hexadecimal digits, in either case.
-    fn from_str(text: &str) -> Result<ConversationId, Error> {
-        let id = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
-        let reason = || "have another form than 8-4-4-4-12 hexadecimal digits".into();
-        id.map(ConversationId)
-            .ok_or_else(|| Error::InvalidText { what: "conversation id", reason: reason() })
-    }
-}
-
-impl fmt::Display for ConversationId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// The owner of conversations. Names are unique per tenant, and no tenant can read conversations of another.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tenant(pub String);
+use crate::{Ancestor, ConversationId, Error, Lineage, Link, Tenant, Words, hash_of};
 
 /// A conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,35 +21,6 @@ pub struct ConversationRow {
     pub lineage: Lineage,
     /// Its newest version.
     pub head: Head,
-}
-
-/// A conversation whose first versions a fork shares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Ancestor {
-    /// The conversation that holds the shared rows.
-    #[serde(with = "id_text")]
-    pub id: ConversationId,
-    /// It holds the versions below this one, except those of an older ancestor.
-    pub versions: u32,
-    /// It holds the log entries below this one, except those of an older ancestor.
-    pub entries: u32,
-}
-
-mod id_text {
-    //! Ids as text, which keeps a lineage readable.
-
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    use super::ConversationId;
-
-    pub(super) fn serialize<S: Serializer>(id: &ConversationId, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(id)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<ConversationId, D::Error> {
-        let text = String::deserialize(d)?;
-        text.parse().map(ConversationId).map_err(D::Error::custom)
-    }
 }
 
 /// A version of a conversation, without its content.
@@ -271,15 +212,6 @@ pub struct WordsOf {
     pub entry: u32,
     /// Its words, made by [`Words::of`]. The search may not find words that were made in another way.
     pub words: Words,
-}
-
-/// A log entry found by the search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hit {
-    /// The conversation that holds the entry. Its forks can share it.
-    pub conversation: ConversationId,
-    /// The entry.
-    pub entry: u32,
 }
 
 /// Rows that replace others, to erase or prune messages.

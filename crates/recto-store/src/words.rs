@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Hit;
+use crate::ConversationId;
 
 /// Maximum length of a word in bytes. Longer words are truncated, because keys, hashes and base64
 /// images would inflate the index.
@@ -73,6 +73,15 @@ impl Words {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// A log entry found by the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// The conversation that holds the entry. Its forks can share it.
+    pub conversation: ConversationId,
+    /// The entry.
+    pub entry: u32,
 }
 
 /// The words of entries in a search index, each set of words as one number. A verification compares them

@@ -315,5 +315,5 @@ impl Drop for Partial {
 
 fn failed(error: std::io::Error) -> recto_store::Error {
     let reason = error.kind().to_string();
-    recto_store::Error::Failed { action: "making a backup", reason, source: None }
+    recto_store::Error::Failed { action: "making a backup", reason, source: Some(error.into()) }
 }

@@ -30,7 +30,7 @@ impl LoadedConversation {
         let saved = self.saver.newest(next);
         let record = serde_json::to_string(&saved).expect("plain data can be written");
         let head = head_of(before, &record, &entries, saved.timestamp());
-        let words = if is_searched { words(next, before.entries) } else { Vec::new() };
+        let words = if is_searched { words(next, before.entries)? } else { Vec::new() };
         let mut open = OpenCommit { head, record, entries, packed: Vec::new(), damage: None };
         let seal = self.seal(&mut open);
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
@@ -77,12 +77,34 @@ pub(crate) fn head_of(before: Head, record: &str, entries: &[Entry<Body>], commi
 }
 
 /// The words of the log entries from an index on, for the search index.
-pub(crate) fn words(conversation: &PartialConversation, from: u32) -> Vec<WordsOf> {
-    let entries = from..conversation.log_len() as u32;
-    entries
-        .filter_map(|entry| {
-            let message = conversation.message(LogIndex(entry)).ok()?;
-            Some(WordsOf { entry, words: Words::of(&message.text()) })
-        })
-        .collect()
+pub(crate) fn words(conversation: &PartialConversation, from: u32) -> Result<Vec<WordsOf>, Error> {
+    let words_of = |entry| {
+        let message = conversation.message(LogIndex(entry))?;
+        Ok(WordsOf { entry, words: Words::of(&message.text()) })
+    };
+    (from..conversation.log_len() as u32).map(words_of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use recto_core::{Approx, Conversation, Error as EngineError, Message, Saver, Settings};
+
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_not_loaded_is_an_error_and_not_a_message_without_words() {
+        let settings = Settings::counting_with(Approx);
+        let messages = [Message::user("one"), Message::user("two")];
+        let whole = Conversation::with_messages(settings, &messages, 0).unwrap();
+        let whole = PartialConversation::from(whole);
+        assert_eq!(words(&whole, 1).unwrap(), [WordsOf { entry: 1, words: Words::of("two") }]);
+        let saved = Saver::default().newest(&whole);
+        let entries = whole.metadata(0..2).unwrap().into_iter().map(|meta| (None, meta));
+        let settings = whole.saved_settings();
+        let partial = PartialConversation::first(&settings, Arc::new(Approx), &saved, entries);
+        let refused = words(&partial.unwrap(), 0).unwrap_err();
+        assert!(matches!(refused, Error::Engine(EngineError::NotLoaded { .. })), "{refused:?}");
+    }
 }

@@ -10,7 +10,8 @@ use recto_core::{
 };
 use recto_store::{ConversationId, Lineage};
 
-use crate::loaded::{LoadedConversation, Measures, measures_of};
+use crate::loaded::{LoadedConversation, measures_of};
+use crate::row_reader::damaged;
 use crate::{Error, Recto};
 
 /// A handle of a stored conversation. A clone costs O(1).
@@ -152,13 +153,13 @@ impl Conversation {
         let measures = measures_in(loaded, indices).await?;
         loaded.load_messages(indices).await?;
         let conversation = &loaded.conversation;
-        let entry = |&index: &LogIndex| {
-            let message = conversation.message(index).ok()?.clone();
-            let EntryMeta { tokens, timestamp, .. } = *measures.get(&index)?;
+        let entry = |(&index, measure): (&LogIndex, EntryMeta)| {
+            let message = conversation.message(index)?.clone();
+            let EntryMeta { tokens, timestamp, .. } = measure;
             let position = conversation.view().position_of(index);
-            Some(Entry { index, position, message, tokens, timestamp })
+            Ok(Entry { index, position, message, tokens, timestamp })
         };
-        Ok(indices.iter().filter_map(entry).collect())
+        indices.iter().zip(measures).map(entry).collect()
     }
 
     /// The timestamps of these entries, in the order of `indices`. No message is loaded.
@@ -166,8 +167,7 @@ impl Conversation {
         let mut reading = self.reading().await?;
         let loaded = &mut *reading;
         let measures = measures_in(loaded, indices).await?;
-        let time = |index: &LogIndex| Some(measures.get(index)?.timestamp);
-        Ok(indices.iter().filter_map(time).collect())
+        Ok(measures.into_iter().map(|measure| measure.timestamp).collect())
     }
 
     /// The marks in alphabetical order, each with the entries that have it.
@@ -395,16 +395,22 @@ impl Conversation {
     }
 }
 
-/// The measures of these entries. Only their rows are read, because reading all rows of a long log takes
-/// much longer.
-async fn measures_in(loaded: &LoadedConversation, indices: &[LogIndex]) -> Result<Measures, Error> {
+/// The measures of these entries, in the order of `indices`. Only their rows are read, because reading all
+/// rows of a long log takes much longer.
+async fn measures_in(
+    loaded: &LoadedConversation,
+    indices: &[LogIndex],
+) -> Result<Vec<EntryMeta>, Error> {
     let len = loaded.conversation.log_len();
     if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
         return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
     }
     let mut sorted = indices.to_vec();
     sorted.sort_unstable();
-    measures_of(&loaded.reader, &sorted).await
+    let measures = measures_of(&loaded.reader, &sorted).await?;
+    let missing = |index| damaged(loaded.reader.id, format!("log entry {index} is missing"));
+    let of = |index| measures.get(index).cloned().ok_or_else(|| missing(index));
+    indices.iter().map(of).collect()
 }
 
 fn listed(marks: &Marks) -> Vec<(String, Vec<LogIndex>)> {

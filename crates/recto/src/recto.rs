@@ -221,7 +221,7 @@ impl Recto {
             policy: None,
             lineage: Vec::new(),
             first: CommitRow { head, body: pack_commit(&record, &entries) },
-            words: if self.shared.is_searched { words(&conversation, 0) } else { Vec::new() },
+            words: if self.shared.is_searched { words(&conversation, 0)? } else { Vec::new() },
         };
         let span = tracing::debug_span!("create", conversation = %id, messages = messages.len());
         self.shared.store.create(new).instrument(span).await?;

@@ -1,12 +1,16 @@
 //! Verification of everything that is stored of a conversation.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
     Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
 };
-use recto_store::{Ancestor, ConversationId, ConversationRow, Entry, Hit, Link, Words, WordsOf};
+use recto_store::{
+    Ancestor, ConversationId, ConversationRow, Entry, Hit, Link, SurveyedConversation, Words,
+    WordsOf,
+};
 use tracing::Instrument;
 
 use crate::loaded::{read_entry, read_message, read_record};
@@ -105,15 +109,19 @@ impl Recto {
         Ok(damage)
     }
 
-    /// Compares the search index with the messages. A message that was erased or pruned must not be in
-    /// the index.
+    /// Compares the search index with the messages.
     async fn check_index(&self) -> Result<Vec<String>, Error> {
         if !self.shared.is_searched {
             return Ok(Vec::new());
         }
-        let store = &self.shared.store;
-        let surveyed = store.survey().await?;
-        let mut indexed = store.indexed_words(&self.tenant).await?;
+        let surveyed = self.shared.store.survey().await?;
+        self.compare_index(&surveyed).await
+    }
+
+    /// Compares the search index with the messages of these conversations. A message that was erased or
+    /// pruned must not be in the index. An error that reports damage is about the index.
+    async fn compare_index(&self, surveyed: &[SurveyedConversation]) -> Result<Vec<String>, Error> {
+        let mut indexed = self.shared.store.indexed_words(&self.tenant).await?;
         let mut faults = Vec::new();
         for found in surveyed.iter().filter(|found| found.tenant == self.tenant) {
             let Ok(row) = &found.row else { continue };
@@ -122,12 +130,7 @@ impl Recto {
             let mut start = row.lineage.last().map_or(0, |from| from.entries);
             while start < row.head.entries {
                 let end = start.saturating_add(4_096).min(row.head.entries);
-                let entries = match reader.entries(start..end).await {
-                    Ok(entries) => entries,
-                    // The check of the rows reports it.
-                    Err(error) if error.is_damage() => break,
-                    Err(error) => return Err(error),
-                };
+                let Some(entries) = undamaged_entries(&reader, start..end).await? else { break };
                 for (entry, stored) in (start..).zip(&entries) {
                     let hit = Hit { conversation: row.id, entry };
                     let message = match stored.meta.gone {
@@ -157,6 +160,9 @@ impl Recto {
     /// Builds the search index again from the messages, if it is damaged or lacks some of their words.
     pub(crate) async fn repair_search_index(&self) -> Result<(), Error> {
         const MAX_ATTEMPTS: u32 = 3;
+        if !self.shared.is_searched {
+            return Ok(());
+        }
         for _ in 0..MAX_ATTEMPTS {
             if self.is_search_index_sound().await? || !self.shared.store.clear_words().await? {
                 return Ok(());
@@ -176,22 +182,30 @@ impl Recto {
         }
     }
 
+    /// Whether the search index is undamaged and complete. A failed read is an error: it says nothing about
+    /// the index.
     async fn is_search_index_sound(&self) -> Result<bool, Error> {
-        Ok(self.shared.store.check_words().await?.is_empty()
-            && self.check_index().await.is_ok_and(|faults| faults.is_empty()))
+        if !self.shared.store.check_words().await?.is_empty() {
+            return Ok(false);
+        }
+        let surveyed = self.shared.store.survey().await?;
+        match self.compare_index(&surveyed).await {
+            Err(error) if is_damage(&error) => Ok(false),
+            faults => Ok(faults?.is_empty()),
+        }
     }
 
     /// Adds the words of all messages to the search index.
     async fn fill_search_index(&self) -> Result<(), Error> {
         let store = &self.shared.store;
         for found in store.survey().await? {
-            // Messages in damaged rows are not found.
+            // Messages in damaged rows get no words.
             let Ok(row) = found.row else { continue };
             let reader = self.handle_of(row.clone()).reader();
             let mut start = row.lineage.last().map_or(0, |from| from.entries);
             while start < row.head.entries {
                 let end = start.saturating_add(4_096).min(row.head.entries);
-                let Ok(entries) = reader.entries(start..end).await else { break };
+                let Some(entries) = undamaged_entries(&reader, start..end).await? else { break };
                 let present = (start..).zip(&entries).filter(|(_, it)| it.meta.gone.is_none());
                 let words = present.filter_map(|(entry, stored)| {
                     let message = read_message(&reader, &stored.body).ok()?;
@@ -202,6 +216,18 @@ impl Recto {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads log entries. `None` if their rows are damaged, which the check of the rows reports.
+async fn undamaged_entries(
+    reader: &RowReader,
+    range: Range<u32>,
+) -> Result<Option<Vec<Entry>>, Error> {
+    match reader.entries(range).await {
+        Ok(entries) => Ok(Some(entries)),
+        Err(error) if is_damage(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -60,8 +60,10 @@ impl Strategy {
     pub fn named(name: &str) -> Result<Strategy, Error> {
         let plain = name.trim().replace('_', "-");
         let at = Strategy::NAMES.iter().position(|name| *name == plain);
-        at.map(|at| Strategy::ALL[at])
-            .ok_or_else(|| Error::UnknownStrategy { name: name.trim().to_owned() })
+        at.map(|at| Strategy::ALL[at]).ok_or_else(|| Error::UnknownStrategy {
+            name: name.trim().to_owned(),
+            known: Strategy::NAMES.join(", "),
+        })
     }
 
     /// The strategies of names that are separated by commas.

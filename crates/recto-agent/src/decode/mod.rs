@@ -89,6 +89,22 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Failure> 
     })
 }
 
+/// Whether an error message states that the request exceeds the context window.
+pub(crate) fn is_too_long(message: &str) -> bool {
+    let message = message.to_lowercase();
+    [
+        "context_length_exceeded",
+        "maximum context length",
+        "prompt is too long",
+        "context window",
+        "exceed context limit",
+        "request_too_large",
+        "too many tokens",
+    ]
+    .iter()
+    .any(|phrase| message.contains(phrase))
+}
+
 /// An error of a provider, in any of the formats in use.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
@@ -103,7 +119,7 @@ impl ProviderError {
     /// The failure for an error inside a stream.
     pub(crate) fn into_failure(self) -> Failure {
         let code = self.code.as_deref().map(|code| code.get().trim_matches('"').to_owned());
-        let is_too_long = code.as_deref().is_some_and(crate::http_error::is_too_long);
+        let has_code = code.as_deref().is_some_and(is_too_long);
         let kind = self.kind.clone().or(code.filter(|code| code != "null"));
         let message = match (self.message, &kind) {
             (Some(message), Some(kind)) => format!("{kind}: {message}"),
@@ -112,9 +128,7 @@ impl ProviderError {
             (None, None) => "no reason given".into(),
         };
         match kind.as_deref() {
-            _ if is_too_long || crate::http_error::is_too_long(&message) => {
-                Failure::TooLong { status: 200, message }
-            }
+            _ if has_code || is_too_long(&message) => Failure::TooLong { status: 200, message },
             Some("rate_limit_error" | "rate_limit_exceeded") => {
                 Failure::RateLimited { message, retry_after: None }
             }

@@ -302,7 +302,13 @@ impl ChatSession<'_> {
                 AgentError::Call(_)
                 | AgentError::OverLimit { .. }
                 | AgentError::FloorTooHigh { .. },
-            ) => advice.extend(self.unanswered().ok().and_then(|it| it.advice())),
+            ) => match self.unanswered() {
+                Ok(unanswered) => advice.extend(unanswered.advice()),
+                Err(error) => {
+                    let code = error.code();
+                    tracing::warn!(code, "the messages without an answer cannot be read");
+                }
+            },
             _ => {}
         }
         let advice = (!advice.is_empty()).then(|| advice.join(". "));

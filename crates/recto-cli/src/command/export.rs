@@ -112,9 +112,11 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
         .and_then(|()| before.map_or(Ok(()), |it| file.set_permissions(it.permissions())))
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&partial, path));
-    if written.is_err() {
+    if written.is_err()
+        && let Err(error) = fs::remove_file(&partial)
+    {
         // The error of the write is the one to report.
-        let _ = fs::remove_file(&partial);
+        tracing::warn!(%error, "cannot remove a temporary file");
     }
     written
 }

@@ -21,7 +21,8 @@ use recto_core::Role;
 
 use super::message_list::{CallNames, Draft, FieldError, MessageCodec, ReadState, UNREADABLE_PART};
 use super::new_parts::NewParts;
-use super::{Format, Head, Likelihood};
+use super::{Head, Likelihood};
+use crate::Format;
 use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 use crate::parts::MessageParts;

@@ -240,14 +240,7 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, FieldError> {
             let output = fields.get("output").map(built_in_output);
             let extra = format!(r#","kind":"{kind}","item":{item}"#);
             parts.result(id, output.as_deref(), false, &extra);
-            Ok(Draft::Converted {
-                role: Role::Tool,
-                content: parts.finish(),
-                fields: String::new(),
-                provider: Some("openai".into()),
-                model: None,
-            }
-            .into())
+            Ok(provider_draft(Role::Tool, parts).into())
         }
         Some(kind @ ("function_call_output" | "custom_tool_call_output")) => {
             let extra = if kind.starts_with("custom") { r#","kind":"custom""# } else { "" };
@@ -274,15 +267,20 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, FieldError> {
         Some(kind) => {
             let is_result = kind.ends_with("_output") || kind.ends_with("_response");
             parts.raw(item);
-            Ok(Draft::Converted {
-                role: if is_result { Role::Tool } else { Role::Assistant },
-                content: parts.finish(),
-                fields: String::new(),
-                provider: Some("openai".into()),
-                model: None,
-            }
-            .into())
+            let role = if is_result { Role::Tool } else { Role::Assistant };
+            Ok(provider_draft(role, parts).into())
         }
+    }
+}
+
+/// A message with parts that only OpenAI supports.
+fn provider_draft(role: Role, parts: NewParts) -> Draft {
+    Draft::Converted {
+        role,
+        content: parts.finish(),
+        fields: String::new(),
+        provider: Some("openai".into()),
+        model: None,
     }
 }
 

@@ -115,7 +115,7 @@ fn read_action<'a>(
             let role = if is_user { Role::User } else { Role::Assistant };
             let images = argument(fields, "image_urls").map(json::items).into_iter().flatten();
             let images: Vec<Str<'_>> = images.filter_map(Str::of).collect();
-            return Ok(match content {
+            Ok(match content {
                 Some("\"\"") | None => record,
                 Some(content) if images.is_empty() => record.unchanged(role, content),
                 Some(content) => {
@@ -126,14 +126,12 @@ fn read_action<'a>(
                     }
                     record.message(role, parts.finish())
                 }
-            });
+            })
         }
-        "system" => {
-            return Ok(match content {
-                Some(content) if content != "\"\"" => record.unchanged(Role::System, content),
-                _ => record,
-            });
-        }
+        "system" => Ok(match content {
+            Some(content) if content != "\"\"" => record.unchanged(Role::System, content),
+            _ => record,
+        }),
         "condensation" => {
             if let Some(summary) = argument(fields, "summary")
                 && Str::of(summary).is_some_and(|summary| !summary.is_empty())
@@ -141,7 +139,7 @@ fn read_action<'a>(
                 record.effect = Effect::Replaces(forgotten(fields));
                 return Ok(record.unchanged(Role::User, summary));
             }
-            return Ok(record);
+            Ok(record)
         }
         "change_agent_state"
         | "recall"
@@ -154,10 +152,19 @@ fn read_action<'a>(
         | "task_tracking"
             if !has_call(fields) =>
         {
-            return Ok(record);
+            Ok(record)
         }
-        _ => {}
+        _ => read_call(action, fields, record, state),
     }
+}
+
+/// Reads an action that is the call of a tool.
+fn read_call<'a>(
+    action: Str<'a>,
+    fields: &json::Object<'a>,
+    mut record: Record<'a>,
+    state: &mut SessionState,
+) -> Result<Record<'a>, FieldError> {
     let mut parts = NewParts::default();
     let mut model = None;
     match fields.get("tool_call_metadata").map(json::Object::of) {
@@ -266,6 +273,28 @@ fn forgotten(fields: &json::Object<'_>) -> HashSet<String> {
     ids
 }
 
+/// Reads an event of the SDK that is the call of a tool.
+fn read_sdk_call(fields: &json::Object<'_>, state: &mut SessionState) -> Result<Draft, FieldError> {
+    let mut parts = NewParts::default();
+    let response = fields.get_str("llm_response_id").map(|id| id.text().into_owned());
+    if response.is_none() || response != state.response {
+        push_reasoning(fields, &mut parts);
+        push_content(fields.get("thought"), &mut parts);
+    }
+    state.response = response;
+    let call = json::Object::of(fields.get("tool_call").unwrap_or("{}"));
+    let function = json::Object::of(call.get("function").unwrap_or("{}"));
+    let id = fields.get_str("tool_call_id").or_else(|| call.get_str("id"));
+    let name = fields.get_str("tool_name").or_else(|| call.get_str("name"));
+    let (Some(id), Some(name)) = (id, name) else {
+        return Err(FieldError::new("tool_call", "the id or name of the call is missing"));
+    };
+    let arguments = call.get("arguments").or_else(|| function.get("arguments"));
+    let arguments = arguments.or_else(|| fields.get("action")).unwrap_or("{}");
+    parts.call(id, name, &input_of(arguments), "");
+    Ok(Draft::converted(Role::Assistant, parts.finish()))
+}
+
 fn read_sdk_event<'a>(
     kind: &str,
     fields: &json::Object<'a>,
@@ -294,26 +323,7 @@ fn read_sdk_event<'a>(
                 record.drafts.push(Draft::converted(Role::System, parts.finish()));
             }
         }
-        "ActionEvent" => {
-            let mut parts = NewParts::default();
-            let response = fields.get_str("llm_response_id").map(|id| id.text().into_owned());
-            if response.is_none() || response != state.response {
-                push_reasoning(fields, &mut parts);
-                push_content(fields.get("thought"), &mut parts);
-            }
-            state.response = response;
-            let call = json::Object::of(fields.get("tool_call").unwrap_or("{}"));
-            let function = json::Object::of(call.get("function").unwrap_or("{}"));
-            let id = fields.get_str("tool_call_id").or_else(|| call.get_str("id"));
-            let name = fields.get_str("tool_name").or_else(|| call.get_str("name"));
-            let (Some(id), Some(name)) = (id, name) else {
-                return Err(FieldError::new("tool_call", "the id or name of the call is missing"));
-            };
-            let arguments = call.get("arguments").or_else(|| function.get("arguments"));
-            let arguments = arguments.or_else(|| fields.get("action")).unwrap_or("{}");
-            parts.call(id, name, &input_of(arguments), "");
-            record.drafts.push(Draft::converted(Role::Assistant, parts.finish()));
-        }
+        "ActionEvent" => record.drafts.push(read_sdk_call(fields, state)?),
         "ObservationEvent" | "UserRejectObservation" | "AgentErrorEvent" => {
             let Some(id) = fields.get_str("tool_call_id") else { return Ok(record) };
             let observation = json::Object::of(fields.get("observation").unwrap_or("{}"));

@@ -5,7 +5,7 @@ use recto_core::Role;
 use super::plan::Planner;
 use super::turn::{Block, Call, Side};
 use super::{Target, models, rule};
-use crate::format::Format;
+use crate::Format;
 use crate::parts::{MessageParts, Part};
 
 /// The place of a system message in the request.

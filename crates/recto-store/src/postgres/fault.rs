@@ -18,7 +18,7 @@ pub struct SqlStateCode(pub String);
 impl SqlStateCode {
     /// Whether the server reports damage, or cannot read what it stores. The other codes say what a request may
     /// not do, or what the server cannot do now: a lock, a time limit, the permissions, the disk's room.
-    pub(crate) fn is_damage(&self) -> bool {
+    fn is_damage(&self) -> bool {
         let class = self.0.get(..2).unwrap_or_default();
         matches!(class, "21" | "22" | "23" | "42" | "58" | "XX") && self.0 != "42501"
     }
@@ -118,7 +118,7 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
 /// A reason with the I/O error that caused it, if there is one.
 fn with_io(text: &str, error: tokio_postgres::Error) -> Reason {
     match error.into_source().map(|cause| cause.downcast::<std::io::Error>()) {
-        Some(Ok(cause)) => Reason::from(text).with_cause(Cause::new(*cause)),
+        Some(Ok(cause)) => Reason::from(text).with_cause((*cause).into()),
         _ => text.into(),
     }
 }
@@ -158,6 +158,7 @@ fn described(state: &SqlState) -> Reason {
             _ => "the server refused",
         },
     };
-    let cause = Cause::new(SqlStateCode(code.to_owned()));
-    Reason::from(format!("{what} (SQLSTATE {code})")).with_cause(cause)
+    let state = SqlStateCode(code.to_owned());
+    let is_damage = state.is_damage();
+    Reason::from(format!("{what} (SQLSTATE {code})")).with_cause(Cause::new(state, is_damage))
 }

@@ -49,8 +49,10 @@ impl Fault {
 /// rows.
 pub(super) fn reason(error: &rusqlite::Error) -> Reason {
     match error.sqlite_error() {
-        Some(error) => Reason::from(meaning(error)).with_cause(Cause::new(*error)),
-        None => Reason::from(WrongType.to_string()).with_cause(Cause::new(WrongType)),
+        Some(error) => {
+            Reason::from(meaning(error)).with_cause(Cause::new(*error, is_damage(error)))
+        }
+        None => Reason::from(WrongType.to_string()).with_cause(Cause::new(WrongType, true)),
     }
 }
 
@@ -61,22 +63,19 @@ struct WrongType;
 
 /// Whether SQLite reports damage. It does so with many codes; those that say what it cannot do now are not
 /// among them.
-pub(crate) fn is_damage(cause: &Cause) -> bool {
-    let is_of_file = |error: &rusqlite::ffi::Error| {
-        !matches!(
-            error.code,
-            ErrorCode::DatabaseBusy
-                | ErrorCode::DatabaseLocked
-                | ErrorCode::OutOfMemory
-                | ErrorCode::ReadOnly
-                | ErrorCode::DiskFull
-                | ErrorCode::CannotOpen
-                | ErrorCode::FileLockingProtocolFailed
-                | ErrorCode::PermissionDenied
-                | ErrorCode::OperationInterrupted
-        ) && error.extended_code != rusqlite::ffi::SQLITE_IOERR_SHMSIZE
-    };
-    cause.downcast_ref().is_some_and(is_of_file) || cause.downcast_ref::<WrongType>().is_some()
+fn is_damage(error: &rusqlite::ffi::Error) -> bool {
+    !matches!(
+        error.code,
+        ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::OutOfMemory
+            | ErrorCode::ReadOnly
+            | ErrorCode::DiskFull
+            | ErrorCode::CannotOpen
+            | ErrorCode::FileLockingProtocolFailed
+            | ErrorCode::PermissionDenied
+            | ErrorCode::OperationInterrupted
+    ) && error.extended_code != rusqlite::ffi::SQLITE_IOERR_SHMSIZE
 }
 
 fn meaning(error: &rusqlite::ffi::Error) -> String {

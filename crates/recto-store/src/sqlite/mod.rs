@@ -17,7 +17,6 @@ mod checksum;
 mod connection;
 mod erasure;
 mod fault;
-pub(crate) use fault::is_damage;
 mod file_writer;
 mod inspection;
 mod newest_versions;

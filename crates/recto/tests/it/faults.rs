@@ -5,6 +5,7 @@
 
 mod bit_flips;
 mod child;
+mod family;
 mod kill_counts;
 mod kills;
 mod processes;

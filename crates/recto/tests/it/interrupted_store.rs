@@ -10,7 +10,7 @@ use recto::{ConversationId, Store, Tenant};
 use recto_store::{
     Commit, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind,
     RestoredConversation, Rewrite, RewriteOf, StoreFuture, StoredRows, SurveyedConversation,
-    Unpacked, WordSums,
+    Unpacked, WordSums, WordsOf,
 };
 
 /// The change of the other process.
@@ -24,7 +24,8 @@ pub(crate) struct InterruptedStore {
     commits: AtomicUsize,
     reads: AtomicUsize,
     row_sets: AtomicUsize,
-    fails_reads: AtomicBool,
+    failing_reads: AtomicUsize,
+    fails_after_clearing: AtomicBool,
     commit_gate: tokio::sync::Mutex<()>,
     conflicts: AtomicBool,
 }
@@ -38,7 +39,8 @@ impl InterruptedStore {
             commits: AtomicUsize::new(0),
             reads: AtomicUsize::new(0),
             row_sets: AtomicUsize::new(0),
-            fails_reads: AtomicBool::new(false),
+            failing_reads: AtomicUsize::new(0),
+            fails_after_clearing: AtomicBool::new(false),
             commit_gate: tokio::sync::Mutex::new(()),
             conflicts: AtomicBool::new(false),
         })
@@ -49,9 +51,22 @@ impl InterruptedStore {
         Self::with(store, Box::new(|| Box::pin(async { Ok(()) })))
     }
 
-    /// From now on, reads of unpacked rows fail.
-    pub(crate) fn fail_reads(&self) {
-        self.fails_reads.store(true, Ordering::Relaxed);
+    /// The next reads of unpacked rows fail.
+    pub(crate) fn fail_reads(&self, count: usize) {
+        self.failing_reads.store(count, Ordering::Relaxed);
+    }
+
+    /// The first read of unpacked rows fails after the search index is cleared the next time.
+    pub(crate) fn fail_after_clearing(&self) {
+        self.fails_after_clearing.store(true, Ordering::Relaxed);
+    }
+
+    fn check_read(&self) -> Result<(), recto_store::Error> {
+        let next = |left: usize| left.checked_sub(1);
+        match self.failing_reads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+            Ok(_) => Err(lost_connection()),
+            Err(_) => Ok(()),
+        }
     }
 
     /// From now on, writes conflict with a change that no read returns, as with a row that cannot be reached.
@@ -136,20 +151,32 @@ impl Store for InterruptedStore {
         survey() -> Vec<SurveyedConversation>;
         indexed_words(tenant: &'a Tenant) -> WordSums;
         check() -> Vec<String>;
+        check_words() -> Vec<String>;
+        add_words(id: ConversationId, words: Vec<WordsOf>) -> ();
         size() -> Option<u64>;
     }
 
+    fn clear_words(&self) -> StoreFuture<'_, bool> {
+        Box::pin(async move {
+            let cleared = self.store.clear_words().await?;
+            if self.fails_after_clearing.swap(false, Ordering::Relaxed) {
+                self.fail_reads(1);
+            }
+            Ok(cleared)
+        })
+    }
+
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
-        if self.fails_reads.load(Ordering::Relaxed) {
-            return Box::pin(async { Err(lost_connection()) });
+        if let Err(error) = self.check_read() {
+            return Box::pin(async { Err(error) });
         }
         self.count_read(1);
         self.store.unpacked(id, above)
     }
 
     fn unpacked_of(&self, ids: Vec<ConversationId>) -> StoreFuture<'_, Vec<Unpacked>> {
-        if self.fails_reads.load(Ordering::Relaxed) {
-            return Box::pin(async { Err(lost_connection()) });
+        if let Err(error) = self.check_read() {
+            return Box::pin(async { Err(error) });
         }
         self.count_read(ids.len());
         self.store.unpacked_of(ids)

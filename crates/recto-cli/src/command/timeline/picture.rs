@@ -84,6 +84,13 @@ pub(super) fn draw(name: &str, points: &[Point]) -> String {
         floor + 18.0,
         WIDTH - RIGHT
     );
+    push_legend(&mut svg);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// The meaning of each colour.
+fn push_legend(svg: &mut String) {
     let legend = [
         ("#2e8b57", "in view"),
         ("#555", "in the log"),
@@ -102,8 +109,6 @@ pub(super) fn draw(name: &str, points: &[Point]) -> String {
             HEIGHT - 15.0
         );
     }
-    svg.push_str("</svg>\n");
-    svg
 }
 
 /// Escapes a text for XML and for terminals.

@@ -287,12 +287,12 @@ async fn a_locked_table_is_no_damage() {
 #[tokio::test]
 async fn a_statement_has_a_time_limit_except_for_work_on_whole_tables() {
     let address = PostgresServer::shared().database();
-    // Creating the tables may take long on a busy machine.
-    PostgresStore::open(&address, PostgresOptions::default()).await.unwrap();
-    let statement_timeout = Duration::from_millis(800);
+    // Creating the tables and the conversation may take long on a busy machine.
+    let unlimited = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap();
+    let id = create(&unlimited, "a").await;
+    let statement_timeout = Duration::from_millis(250);
     let options = PostgresOptions { statement_timeout, ..PostgresOptions::default() };
     let store = PostgresStore::open(&address, options).await.unwrap();
-    let id = create(&store, "a").await;
     let (client, connection) =
         tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -300,7 +300,7 @@ async fn a_statement_has_a_time_limit_except_for_work_on_whole_tables() {
     let refused = store.commits(id, None).await.unwrap_err();
     assert!(refused.to_string().contains("statement timeout"), "{refused}");
     let checking = tokio::spawn(async move { store.check().await });
-    tokio::time::sleep(statement_timeout + Duration::from_millis(200)).await;
+    tokio::time::sleep(statement_timeout + Duration::from_millis(100)).await;
     assert!(!checking.is_finished(), "it waits for longer than a statement may");
     client.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(checking.await.unwrap(), Ok(Vec::new()));

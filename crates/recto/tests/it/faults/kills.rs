@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 
 use recto::Recto;
 use rusqlite::{Connection, OpenFlags};
-use serde_json::{Value, json};
-use testkit::generate::{self, Choices, Step};
-use testkit::{Keep, StoreModel};
+use serde_json::json;
+use testkit::StoreModel;
+use testkit::generate::{self, Choices};
 use tokio::runtime::Runtime;
 
-use super::child::{self, Worker};
+use super::child::{self, Done, Worker};
+use super::family::{Family, KINDS, Operation};
 use super::kill_counts::KillCounts;
 use super::{Dice, note};
 use crate::driver::{create, difference};
@@ -46,201 +47,6 @@ pub(super) fn run(seed: u64, rounds: usize) -> KillCounts {
     world.check_all();
     world.kills.check();
     std::mem::take(&mut world.kills)
-}
-
-/// What a process is asked to do.
-#[derive(Clone, Debug)]
-enum Operation {
-    /// `word` is a word that occurs only in the message that the request appends.
-    Apply {
-        name: String,
-        request: Value,
-        word: Option<String>,
-    },
-    Fork {
-        of: String,
-        at: usize,
-        name: String,
-    },
-    Erase {
-        name: String,
-        index: usize,
-    },
-    Prune {
-        name: String,
-        keep: Keep,
-    },
-    Remove {
-        name: String,
-    },
-    Backup,
-    Restore,
-}
-
-impl Operation {
-    fn name(&self) -> &'static str {
-        match self {
-            Operation::Apply { .. } => "apply",
-            Operation::Fork { .. } => "fork",
-            Operation::Erase { .. } => "erase",
-            Operation::Prune { .. } => "prune",
-            Operation::Remove { .. } => "remove",
-            Operation::Backup => "backup",
-            Operation::Restore => "restore",
-        }
-    }
-
-    /// Performs it on the model. Returns the reply of a process.
-    fn perform(&self, model: &mut StoreModel, now: i64) -> String {
-        match self {
-            Operation::Apply { name, request, .. } => {
-                let done = model.change(name, |model| model.apply(request, now));
-                return done.map_or_else(|refusal| refusal.code.to_owned(), |_| "ok".to_owned());
-            }
-            Operation::Fork { of, at, name } => model.fork(of, *at as u64, name),
-            Operation::Erase { name, index } => model.erase(name, *index),
-            Operation::Prune { name, keep } => drop(model.prune(name, keep)),
-            Operation::Remove { name } => model.remove(name),
-            Operation::Backup | Operation::Restore => {}
-        }
-        "ok".to_owned()
-    }
-}
-
-impl Operation {
-    /// Whether it changes anything. A request without effect ends early, so it does not show when the
-    /// process was killed.
-    fn has_effect(&self, model: &StoreModel, now: i64) -> bool {
-        match self {
-            Operation::Erase { name, index } => !model.is_lost(name, *index),
-            Operation::Prune { name, keep } => !model.clone().prune(name, keep).is_empty(),
-            Operation::Apply { .. } => self.perform(&mut model.clone(), now) == "ok",
-            _ => true,
-        }
-    }
-}
-
-/// A process, and the conversations that only it uses.
-struct Family {
-    /// Their names start with it.
-    prefix: String,
-    worker: Option<Worker>,
-    model: StoreModel,
-    /// The number of names that were given.
-    names: usize,
-    /// Words that occur, or have occurred, in one message only.
-    words: Vec<String>,
-    backup: PathBuf,
-    /// The model at the time of the backup, if there is one.
-    backed_up: Option<StoreModel>,
-    restored: PathBuf,
-}
-
-/// The kinds of operations, in the order in which processes are killed in them.
-const KINDS: [&str; 7] = ["erase", "apply", "prune", "backup", "fork", "restore", "remove"];
-
-impl Family {
-    /// A random operation.
-    fn operation(&mut self, dice: &mut Dice) -> Operation {
-        let kinds = ["fork", "erase", "prune", "remove", "backup", "restore", "apply", "apply"];
-        loop {
-            let kind = kinds[dice.below(kinds.len())];
-            if let Some(operation) = self.operation_of(kind, dice) {
-                return operation;
-            }
-        }
-    }
-
-    /// A random operation that changes something, if possible of this kind, else of one of the next kinds.
-    fn effective_operation(&mut self, kind: usize, dice: &mut Dice, now: i64) -> Operation {
-        const ATTEMPTS: usize = 20;
-        for kind in KINDS.iter().cycle().skip(kind).take(2 * KINDS.len()) {
-            for _ in 0..ATTEMPTS {
-                match self.operation_of(kind, dice) {
-                    Some(operation) if operation.has_effect(&self.model, now) => return operation,
-                    Some(_) => {}
-                    None => break,
-                }
-            }
-        }
-        unreachable!("a message can be appended at any time")
-    }
-
-    /// A random operation of a kind, if one is possible.
-    fn operation_of(&mut self, kind: &str, dice: &mut Dice) -> Option<Operation> {
-        let names = self.model.names();
-        let numbers = dice.numbers(120);
-        let choices = &mut Choices::new(&numbers);
-        let name = choices.pick(&names).clone();
-        let model = self.model.get(&name);
-        let (versions, entries) = (model.version() as usize + 1, model.log_len());
-        match kind {
-            "fork" if names.len() < 8 => {
-                self.names += 1;
-                let at = choices.below(versions);
-                let new = format!("{} {}", self.prefix, self.names);
-                Some(Operation::Fork { of: name, at, name: new })
-            }
-            "erase" if entries > 0 => {
-                Some(Operation::Erase { name, index: choices.below(entries) })
-            }
-            "prune" if choices.chance(8) => {
-                let keep = Keep { versions: vec![model.version()], ..Keep::default() };
-                Some(Operation::Prune { name, keep })
-            }
-            "prune" => {
-                let keep = Keep {
-                    last_versions: choices.chance(8).then(|| choices.below(4) as u64 + 1),
-                    last_batches: choices.chance(4).then(|| choices.below(3)),
-                    since: None,
-                    versions: vec![choices.below(versions) as u64],
-                };
-                Some(Operation::Prune { name, keep })
-            }
-            "remove" if names.len() > 2 => Some(Operation::Remove { name }),
-            "backup" if self.backed_up.is_none() => Some(Operation::Backup),
-            "restore" if self.backed_up.is_some() => Some(Operation::Restore),
-            "apply" if choices.chance(8) => {
-                let word = format!("secret{}x{:x}", self.prefix, dice.below(1 << 40));
-                let message = json!({"role": "user", "content": format!("the word is {word}")});
-                let request = json!({"op": {"operation": "APPEND", "messages": [message]}});
-                Some(Operation::Apply { name, request, word: Some(word) })
-            }
-            "apply" => match generate::step(choices, model) {
-                Step::Apply(request) => Some(Operation::Apply { name, request, word: None }),
-                _ => self.operation_of("apply", dice),
-            },
-            _ => None,
-        }
-    }
-
-    fn command(&self, operation: &Operation, now: i64) -> Value {
-        let mut command = match operation {
-            Operation::Apply { name, request, .. } => json!({"name": name, "request": request}),
-            Operation::Fork { of, at, name } => json!({"of": of, "at": at, "name": name}),
-            Operation::Erase { name, index } => json!({"name": name, "index": index}),
-            Operation::Prune { name, keep } => json!({
-                "name": name,
-                "lastVersions": keep.last_versions,
-                "lastBatches": keep.last_batches,
-                "version": keep.versions[0],
-            }),
-            Operation::Remove { name } => json!({"name": name}),
-            Operation::Backup => json!({"path": self.backup}),
-            Operation::Restore => json!({"path": self.backup, "to": self.restored}),
-        };
-        command["do"] = json!(operation.name());
-        command["now"] = json!(now);
-        command
-    }
-
-    /// Whether a message of a conversation contains a word.
-    fn has(&self, word: &str) -> bool {
-        self.model.names().iter().any(|name| {
-            let model = self.model.get(name);
-            (0..model.log_len()).any(|index| model.text(index).contains(word))
-        })
-    }
 }
 
 /// How long the parent waits until it sees the change of an operation. An accepted request may change nothing.
@@ -279,21 +85,9 @@ impl World {
         let families = ["a", "b"].map(|prefix| {
             let numbers = generate::numbers(seed, 60);
             let first = generate::conversation(&mut Choices::new(&numbers), 0);
-            let mut model = StoreModel::default();
             let name = format!("{prefix} 0");
             runtime.block_on(create(&recto, &name, &first));
-            model.create(&name, first);
-            let file = |what: &str| folder.path().join(format!("{what}-{prefix}.db"));
-            Family {
-                prefix: prefix.to_owned(),
-                worker: None,
-                model,
-                names: 0,
-                words: Vec::new(),
-                backup: file("backup"),
-                backed_up: None,
-                restored: file("restored"),
-            }
+            Family::new(prefix, &name, first, folder.path())
         });
         let (dice, durations, kills) = (Dice::new(seed), BTreeMap::new(), KillCounts::default());
         let opening = Duration::ZERO;
@@ -319,22 +113,8 @@ impl World {
     fn round(&mut self, place: &str) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.start_workers(place);
-        let mut operations = Vec::new();
         let victim = [None, Some(0), Some(1), Some(0), Some(1)][self.dice.below(5)];
-        for number in 0..2 {
-            operations.push(match victim == Some(number) {
-                true => {
-                    let kind = self.killed % KINDS.len();
-                    self.killed += 1;
-                    if KINDS[kind] == "prune" {
-                        self.add_hidden_message(number, now);
-                    }
-                    let family = &mut self.families[number];
-                    family.effective_operation(kind, &mut self.dice, now)
-                }
-                false => self.families[number].operation(&mut self.dice),
-            });
-        }
+        let operations = [0, 1].map(|number| self.choose(number, victim == Some(number), now));
         // Each kind of operation is killed at its change and at a random moment by turns. The first commit that
         // the parent sees must be that of the process that it kills: then the other one begins later.
         let is_watched = victim.is_some() && ((self.killed - 1) / KINDS.len()).is_multiple_of(2);
@@ -344,28 +124,8 @@ impl World {
         }
         let mut ended = Vec::new();
         if let Some(victim) = victim {
-            let operation = &operations[victim];
-            let before = self.change_counter(victim, operation);
-            let family = &mut self.families[victim];
-            let command = family.command(operation, now);
-            family.worker.as_mut().unwrap().begin(&command);
-            let start = Instant::now();
-            // An operation of another kind is a guess until one of this kind has ended.
-            let recent = self.durations.get(operation.name());
-            let recent = recent.or_else(|| self.durations.values().next());
-            let usual = recent.map(|recent| recent[self.dice.below(recent.len())]);
-            let usual = usual.unwrap_or(Duration::from_millis(5));
-            if is_watched {
-                while self.change_counter(victim, operation) == before
-                    && start.elapsed() < LONGEST_WAIT
-                {}
-            } else {
-                // A little more: what follows the change, such as VACUUM, comes last.
-                let longest = (usual * 6 / 5).as_micros() as usize;
-                let moment = Duration::from_micros(self.dice.below(longest) as u64);
-                std::thread::sleep(moment.saturating_sub(start.elapsed()));
-            }
-            ended.push((victim, self.families[victim].worker.take().unwrap().kill()));
+            let done = self.kill_in(victim, &operations[victim], is_watched, now);
+            ended.push((victim, done));
         }
         for number in others() {
             if is_watched {
@@ -394,6 +154,51 @@ impl World {
         for number in 0..2 {
             self.check_words(number, place);
         }
+    }
+
+    /// A random operation. That of a process to be killed changes something, and its kinds take turns.
+    fn choose(&mut self, number: usize, is_victim: bool, now: i64) -> Operation {
+        if !is_victim {
+            return self.families[number].operation(&mut self.dice);
+        }
+        let kind = self.killed % KINDS.len();
+        self.killed += 1;
+        if KINDS[kind] == "prune" {
+            self.add_hidden_message(number, now);
+        }
+        self.families[number].effective_operation(kind, &mut self.dice, now)
+    }
+
+    /// Kills a process in an operation: when its change is visible, or at a random moment. Returns its reply
+    /// if it was quicker.
+    fn kill_in(
+        &mut self,
+        victim: usize,
+        operation: &Operation,
+        is_watched: bool,
+        now: i64,
+    ) -> Option<Done> {
+        let before = self.change_counter(victim, operation);
+        let family = &mut self.families[victim];
+        let command = family.command(operation, now);
+        family.worker.as_mut().unwrap().begin(&command);
+        let start = Instant::now();
+        // An operation of another kind is a guess until one of this kind has ended.
+        let recent = self.durations.get(operation.name());
+        let recent = recent.or_else(|| self.durations.values().next());
+        let usual = recent.map(|recent| recent[self.dice.below(recent.len())]);
+        let usual = usual.unwrap_or(Duration::from_millis(5));
+        if is_watched {
+            while self.change_counter(victim, operation) == before && start.elapsed() < LONGEST_WAIT
+            {
+            }
+        } else {
+            // A little more: what follows the change, such as VACUUM, comes last.
+            let longest = (usual * 6 / 5).as_micros() as usize;
+            let moment = Duration::from_micros(self.dice.below(longest) as u64);
+            std::thread::sleep(moment.saturating_sub(start.elapsed()));
+        }
+        self.families[victim].worker.take().unwrap().kill()
     }
 
     fn send(&mut self, number: usize, operation: &Operation, now: i64) {

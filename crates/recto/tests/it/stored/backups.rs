@@ -327,6 +327,19 @@ async fn an_incomplete_backup_is_removed(place: Place) {
     assert_eq!(memory().await.recto().restore(&second).await.unwrap().conversations, 2);
 }
 
+#[tokio::test]
+async fn the_source_of_a_failed_backup_is_the_error_of_the_file_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    std::fs::create_dir(folder.path().join("backup.db.partial")).unwrap();
+    let error = memory().await.recto().backup(&path).await.unwrap_err();
+    assert!(error.to_string().contains("making a backup"), "{error}");
+    let source = std::error::Error::source(&error).expect("a folder has the name of the file");
+    let cause = source.downcast_ref::<recto_store::Cause>().unwrap();
+    let expected = std::fs::remove_file(folder.path().join("backup.db.partial")).unwrap_err();
+    assert_eq!(cause.downcast_ref::<std::io::Error>().unwrap().kind(), expected.kind());
+}
+
 /// Another process has newer versions in memory, which were removed with the conversation.
 async fn a_conversation_that_is_restored_at_an_older_version_is_read_again(place: Place) {
     let recto = place.recto();

@@ -4,7 +4,7 @@ use recto::{Message, Tenant, Version};
 
 use super::{say, settings};
 use crate::interrupted_store::InterruptedStore;
-use crate::places::{Place, memory, on_every_store};
+use crate::places::{Place, memory, on_every_store, sqlite};
 
 on_every_store! {
     search_finds_words_in_hidden_messages_too
@@ -230,8 +230,35 @@ async fn a_check_reports_that_messages_could_not_be_read() {
     let recto = recto::Recto::with_store(store.clone(), recto::Options::default());
     recto.create("a", settings()).await.unwrap().append([say(1)]).await.unwrap();
     assert_eq!(recto.check().await.unwrap(), Vec::<String>::new());
-    store.fail_reads();
+    store.fail_reads(usize::MAX);
     let error = recto.check().await.unwrap_err();
     assert!(error.to_string().contains("the connection was lost"), "{error}");
     assert!(error.code() == "storage" && !error.reports_damage(), "a lost connection is no damage");
+}
+
+#[tokio::test]
+async fn a_sound_search_index_is_kept_if_the_messages_cannot_be_read() {
+    let place = sqlite().await;
+    let store = InterruptedStore::counting(place.store.clone());
+    let recto = recto::Recto::with_store(store.clone(), recto::Options::default());
+    recto.create("a", settings()).await.unwrap().append([say(1)]).await.unwrap();
+    store.fail_reads(usize::MAX);
+    let error = recto.clean().await.unwrap_err();
+    assert!(error.to_string().contains("the connection was lost"), "{error}");
+    assert_eq!(place.recto().check().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_search_index_that_could_not_be_filled_is_an_error_and_filled_by_the_next_attempt() {
+    let place = sqlite().await;
+    let store = InterruptedStore::counting(place.store.clone());
+    let recto = recto::Recto::with_store(store.clone(), recto::Options::default());
+    recto.create("a", settings()).await.unwrap().append([say(1)]).await.unwrap();
+    assert!(place.store.clear_words().await.unwrap());
+    store.fail_after_clearing();
+    let error = recto.clean().await.unwrap_err();
+    assert!(error.to_string().contains("the connection was lost"), "{error}");
+    recto.clean().await.unwrap();
+    assert_eq!(place.recto().check().await.unwrap(), Vec::<String>::new());
+    assert_eq!(recto.search(&say(1).text(), 9).await.unwrap().len(), 1);
 }
