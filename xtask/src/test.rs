@@ -1,7 +1,8 @@
 //! `cargo xtask test`: the checks that a change must pass. `cargo xtask test frameworks`: the slow suites of the
 //! packages for Python and Node.
 //!
-//! Every step runs even if an earlier one failed, so that one run reports every failure. The last line is `N passed, N failed`; a step that failed without naming a failed test counts as one failure.
+//! Every step runs even if an earlier one failed, so that one run reports every failure. The last line is
+//! `N passed, N failed`; a step that failed without naming a failed test counts as one failure.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -486,7 +486,7 @@ impl Conversation {
         VersionInfo {
             version,
             operation: record.kind,
-            description: self.history.reason(version, record),
+            reason: self.history.reason(version, record),
             timestamp: record.timestamp,
             messages: state.view.len(),
             tokens: state.view.tokens(),
@@ -546,7 +546,8 @@ pub struct VersionInfo {
     /// The operation that made it.
     pub operation: OperationKind,
     /// The reason of the request.
-    pub description: String,
+    #[serde(rename = "description")]
+    pub reason: String,
     /// The time of the request.
     pub timestamp: Timestamp,
     /// The length of its view.

@@ -330,7 +330,7 @@ fn make_record(
     let mut record = saved.saved.record(state, None);
     if record.has_implicit_reason() {
         // An implicit reason is computed from the previous version, which may not be loaded.
-        record.reason = Reason::text(saved.saved.description().into());
+        record.reason = Reason::text(saved.saved.reason().into());
     }
     Ok(Record { tools, tools_origin: saved.tools_origin, ..record })
 }

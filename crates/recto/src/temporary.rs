@@ -290,7 +290,7 @@ async fn end(conversation: &Conversation, id: &str, carry: Carry) -> Result<(), 
         let mut operations: Vec<Operation> = Vec::new();
         let opened = BatchIndex(lease.batch.0 + 1);
         let is_live = match conversation.snapshot(opened).await {
-            Ok(snapshot) => snapshot.description == lease.reason,
+            Ok(snapshot) => snapshot.reason == lease.reason,
             Err(error) if error.code() == "batch_not_found" => false,
             Err(error) => return Err(error),
         };

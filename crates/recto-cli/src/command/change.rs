@@ -151,7 +151,7 @@ impl ChangeArguments {
             true => {
                 let title = |version| {
                     let info = named.handle.version_info(version)?;
-                    Ok::<_, Failure>(reason::version_title(info.operation, &info.description))
+                    Ok::<_, Failure>(reason::version_title(info.operation, &info.reason))
                 };
                 let made = title(outcome.version)?;
                 match named.handle.undo_target(outcome.version)? {

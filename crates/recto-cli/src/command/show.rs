@@ -237,7 +237,7 @@ fn hidden_by_line(blame: Option<&Blame>) -> Line {
         None => line.styled(FAINT, "it is not known which version hid it"),
         Some(blame) => line
             .styled(BAD, format!("hidden by v{} ", blame.version))
-            .text(reason::version_title(blame.operation, &blame.description))
+            .text(reason::version_title(blame.operation, &blame.reason))
             .styled(FAINT, format!("  {}", time::shown(blame.timestamp))),
     }
 }

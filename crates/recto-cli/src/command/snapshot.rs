@@ -55,9 +55,9 @@ impl Serialize for SnapshotResult {
 
 impl CommandResult for SnapshotResult {
     fn show(&self, page: &mut Page) {
-        let BatchSnapshot { batch, timestamp, description, .. } = &self.snapshot;
+        let BatchSnapshot { batch, timestamp, reason, .. } = &self.snapshot;
         let line = Line::new().styled(STRONG, format!("batch {batch}  "));
-        let line = line.text(description).styled(FAINT, format!("  {}", time::shown(*timestamp)));
+        let line = line.text(reason).styled(FAINT, format!("  {}", time::shown(*timestamp)));
         page.line(line);
         if !self.entries.is_empty() {
             page.line(heading(""));

@@ -183,7 +183,7 @@ impl Saver {
             saved.push(SavedBatch {
                 ordinal: batch.origin.ordinal,
                 timestamp: batch.opening.timestamp,
-                description: batch.opening.description.to_string(),
+                description: batch.opening.reason.to_string(),
                 boundary: batch.opening.boundary,
                 return_to: batch.opening.return_to.map(|batch| batch.0 as u32),
                 left,

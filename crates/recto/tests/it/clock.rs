@@ -76,7 +76,7 @@ async fn all_but_times(conversation: &Conversation) -> Value {
     for info in conversation.versions(0..newest.0 + 1).await.unwrap() {
         let entries = conversation.messages_at(info.version).await.unwrap();
         let view: Vec<u32> = entries.iter().map(|entry| entry.index.0).collect();
-        versions.push(json!([info.version, info.description, info.batch, view]));
+        versions.push(json!([info.version, info.reason, info.batch, view]));
     }
     let blame = conversation.blame(LogIndex(3)).await.unwrap();
     let blame: Vec<String> = blame.iter().map(|step| step.version.to_string()).collect();
