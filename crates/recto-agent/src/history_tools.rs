@@ -200,7 +200,7 @@ impl HistoryReader {
             Err(reason) => return Ok(reason),
         };
         let query =
-            Query { scope: Scope::All, contains: Some(vec![text.to_owned()]), ..Query::default() };
+            Query { scope: Scope::All, ..Query::containing(text) };
         let entries = self.conversation.query(&query).await?;
         if entries.is_empty() {
             return Ok("no entry contains the text".into());

@@ -27,11 +27,10 @@ use crate::{
 /// atomic, and every value can be kept, compared and continued.
 ///
 /// ```
-/// use recto_core::{Append, Approx, Conversation, Message, Rollback, Settings, Truncate, Version};
+/// use recto_core::{Approx, Conversation, Message, Rollback, Settings, Truncate, Version};
 ///
 /// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
-/// let messages = ["one", "two", "three"].map(Message::user).to_vec();
-/// let (full, _) = start.apply(Append { messages }, 1)?;
+/// let (full, _) = start.append(["one", "two", "three"].map(Message::user), 1)?;
 ///
 /// let (cut, outcome) = full.apply(Truncate::keep_last(1), 2)?;
 /// assert_eq!(cut.view().len(), 1);

@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(missing(partial.warnings()), Missing::Log);
         let all = Query { scope: Scope::All, ..Query::default() };
         assert_eq!(missing(partial.query(&all)), Missing::Log);
-        let words = Query { contains: Some(vec!["a".into()]), ..Query::default() };
+        let words = Query::containing("a");
         assert_eq!(missing(partial.query(&words)), visible);
         let delete = Request::from(Delete { indices: vec![first] });
         assert_eq!(missing(partial.apply_request(&delete, 3)), Missing::Log);

@@ -16,7 +16,7 @@ use crate::loaded::LoadedConversation;
 use crate::open_slots::OpenSlots;
 use crate::{Clock, Conversation, Error, check_name, engine};
 
-/// Options of [`Recto::open_with`].
+/// Options of [`Recto::open_with`]. Fields may be added: construct it with `..Options::default()`.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The tenant whose conversations are read and written. Default: the tenant with the empty name.

@@ -391,7 +391,7 @@ mod tests {
         let mut conversation = start.append([Message::user("a")], 1).unwrap().0;
         let mut saver = Saver::default();
         for number in 0..3 * KEPT_VERSIONS {
-            let mark = Mark { indices: vec![LogIndex(0)], mark: format!("{}", number % 7) };
+            let mark = Mark::label([LogIndex(0)], format!("{}", number % 7));
             conversation = conversation.apply(mark, 2).unwrap().0;
             saver.newest(&conversation.clone().into());
         }

@@ -187,10 +187,13 @@ async fn a_read_does_not_wait_for_a_commit_of_the_same_conversation() {
     while store.commits() == commits {
         tokio::task::yield_now().await;
     }
-    let read =
-        async { (conversation.messages().await.unwrap(), conversation.stats().await.unwrap()) };
+    let folder = tempfile::tempdir().unwrap();
+    let read = async {
+        recto.backup(folder.path().join("backup.db")).await.unwrap();
+        (conversation.messages().await.unwrap(), conversation.stats().await.unwrap())
+    };
     let read = tokio::time::timeout(Duration::from_secs(10), read).await;
-    let (messages, stats) = read.expect("the read ends while the commit waits");
+    let (messages, stats) = read.expect("the reads and the backup end while the commit waits");
     assert_eq!(
         (messages.len(), stats.total_messages),
         (1, 1),
