@@ -41,8 +41,9 @@
 //! # }).unwrap();
 //! ```
 //!
-//! The JSON of requests and responses is the stable interface. The structs are released together with the
-//! surfaces that construct them, so they gain fields without notice.
+//! The JSON of requests and responses is the stable interface. Responses are `#[non_exhaustive]`. The structs
+//! of requests are released together with the surfaces that construct them: a new option of a request is a new
+//! field, so a release that adds one is a breaking release of this crate, and none of the JSON.
 //!
 //! # Rules for all requests
 //!

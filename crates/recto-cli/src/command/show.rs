@@ -143,7 +143,7 @@ impl Show {
         let is_whole = context.general.full || !self.entries.is_empty();
         let mut entries = match self.entries.is_empty() {
             true => found(&session, &named, &query)?,
-            false => listed(&session, &named, &EntryRange::all(&self.entries))?,
+            false => listed(&named, &EntryRange::all(&self.entries))?,
         };
         let version = match query.at {
             QueryAt::Version(version) => version,
@@ -209,12 +209,10 @@ pub(crate) fn found(
 
 /// Log entries with their marks at the newest version.
 fn listed(
-    session: &Session,
     named: &NamedConversation,
     indices: &[LogIndex],
 ) -> Result<Vec<ShownEntry>, Failure> {
-    let marks = session.recto.wait(named.handle.inner().marks())?;
-    Ok(with_marks(named.handle.entries(indices)?, &marks))
+    Ok(with_marks(named.handle.entries(indices)?, &named.handle.marks()?))
 }
 
 /// Reduces a list to the part that `pick` selects.
