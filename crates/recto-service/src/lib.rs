@@ -100,15 +100,14 @@ pub use self::request::{Perform, Request, RequestKind, Response, Scoped, compute
 pub use self::requests::{
     Append, Appended, Applied, Apply, ArrayState, Ask, BatchSnapshot, Blame, CachePlan,
     CachePlanOptions, CallList, Calls, CallsOptions, CheckedTokens, ConversationSettings,
-    ConversationStats, ConversationSummary, Conversations, Count, CountTokens, Create, Created,
-    Diff, DiffOptions, Difference, Entries, EntryCount, EntryHistory, EntrySelection, Erase,
-    Erased, ErasedEntry, Export, ExportOptions, Exported, ExportedMarkMap, Findings, FitList,
-    FittedList, FittedMessage, Fork, ForkOptions, ForkOriginById, Forked, Import, Imported, Info,
-    Lint, List, ListOptions, ListRepair, ListedConversation, ListedVersion, Log, LogOptions,
-    MarkList, MarkMap, MarkMapOptions, Marks, ModelTokens, PlannedEdit, Prune, PruneOptions,
-    Pruned, Remove, Removed, Rename, Renamed, Render, Rendered, RepairList, Search, SearchHit,
-    SearchResults, SetTools, Settings, Show, Shown, Snapshot, State, Stats, StoreVerification,
-    Timeline, TimelineEvent, TimelinePoint, TokenCheck, TokenCount, TokenShare, TokenShares,
+    ConversationStats, ConversationSummary, Conversations, Count, Create, Created, Diff,
+    DiffOptions, Difference, Entries, EntryCount, EntryHistory, EntrySelection, Erase, Erased,
+    ErasedEntry, Export, ExportOptions, Exported, ExportedMarkMap, Findings, Fork, ForkOptions,
+    ForkOriginById, Forked, Import, Imported, Info, Lint, List, ListOptions, ListedConversation,
+    ListedVersion, Log, LogOptions, MarkList, MarkMap, MarkMapOptions, Marks, ModelTokens,
+    PlannedEdit, Prune, PruneOptions, Pruned, Remove, Removed, Rename, Renamed, Render, Rendered,
+    Search, SearchHit, SearchResults, SetTools, Settings, Show, Shown, Snapshot, State, Stats,
+    StoreVerification, Timeline, TimelineEvent, TimelinePoint, TokenCheck, TokenShare, TokenShares,
     Tokens, TokensOptions, TokensOverTime, ToolList, Tools, Verification, Verify, VerifyStore,
     Versions, converted,
 };
@@ -121,4 +120,7 @@ pub use self::settings::{
 pub use self::transcript::{ForkOrigin, ImportedConversation, ShownRemark, imported};
 pub use self::values::{At, Include, Scope, True, TrueOr};
 pub use recto_lists::read::{Fields, read_as};
-pub use recto_lists::{Provider, TranscriptFormat};
+pub use recto_lists::{
+    CountTokens, FitList, FittedList, FittedMessage, ListRepair, Provider, RepairList, TokenCount,
+    TranscriptFormat,
+};

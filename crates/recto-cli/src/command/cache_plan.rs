@@ -2,9 +2,7 @@
 
 use clap::Args;
 use recto_format::PriceTable;
-use recto_service::{
-    At, CachePlan as CachePlanRequest, CachePlanOptions, PlannedEdit, Provider,
-};
+use recto_service::{At, CachePlan as CachePlanRequest, CachePlanOptions, PlannedEdit, Provider};
 use serde_json::value::RawValue;
 
 use crate::arguments::ConversationArgument;

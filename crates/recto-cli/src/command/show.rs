@@ -208,10 +208,7 @@ pub(crate) fn found(
 }
 
 /// Log entries with their marks at the newest version.
-fn listed(
-    named: &NamedConversation,
-    indices: &[LogIndex],
-) -> Result<Vec<ShownEntry>, Failure> {
+fn listed(named: &NamedConversation, indices: &[LogIndex]) -> Result<Vec<ShownEntry>, Failure> {
     Ok(with_marks(named.handle.entries(indices)?, &named.handle.marks()?))
 }
 

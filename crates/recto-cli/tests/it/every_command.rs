@@ -51,10 +51,7 @@ fn a_command_prints_the_response_of_its_request() {
             &["markmap", "--all", "--at", "3"],
             json!({ "conversation": "shop", "markMap": { "scope": "all" }, "at": 3 }),
         ),
-        (
-            &["snapshot", &batch.to_string()],
-            json!({ "conversation": "shop", "snapshot": batch }),
-        ),
+        (&["snapshot", &batch.to_string()], json!({ "conversation": "shop", "snapshot": batch })),
         (
             &["cache-plan", "1", "--for", "gemini", "--turns", "3"],
             json!({ "conversation": "shop", "cachePlan": { "from": 1, "for": "gemini", "turns": 3 } }),
