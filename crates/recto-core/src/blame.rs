@@ -152,8 +152,7 @@ impl Conversation {
         blamed
             .map(|(index, (version, effect))| {
                 let record = self.history.record(version, "at")?;
-                let (operation, reason) =
-                    self.responsible_operation(version, record, index, false);
+                let (operation, reason) = self.responsible_operation(version, record, index, false);
                 let timestamp = record.timestamp;
                 Ok((index, Blame { version, operation, reason, timestamp, effect }))
             })

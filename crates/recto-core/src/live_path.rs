@@ -300,8 +300,7 @@ mod tests {
             let boundary = LogIndex(number as u32);
             let leaving =
                 Leaving { view: View::default(), view_origin: OptVersion::NONE, log_len: number };
-            let opening =
-                Opening { timestamp: 0, reason: "".into(), boundary, return_to: None };
+            let opening = Opening { timestamp: 0, reason: "".into(), boundary, return_to: None };
             path.open(leaving, opening, BatchOrigin::default());
         }
         path

@@ -53,11 +53,7 @@ pub struct ShownRemark {
 
 impl ShownRemark {
     /// A remark about a field on a line.
-    pub fn new(
-        line: u64,
-        field: impl Into<String>,
-        message: impl Into<String>,
-    ) -> ShownRemark {
+    pub fn new(line: u64, field: impl Into<String>, message: impl Into<String>) -> ShownRemark {
         ShownRemark { line, field: field.into(), message: message.into() }
     }
 }

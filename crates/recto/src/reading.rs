@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(conversation.messages().await.unwrap().len(), 1);
         assert_eq!(conversation.query(&Query::containing("x")).await.unwrap().len(), 1);
         assert_eq!(conversation.version().await.unwrap(), Version(1));
-        assert_eq!(conversation.versions(0..2).await.unwrap().len(), 2);
+        assert_eq!(conversation.versions(Version(0)..Version(2)).await.unwrap().len(), 2);
         assert_eq!(conversation.entries(&[LogIndex(0)]).await.unwrap().len(), 1);
         conversation.diff(Version(0), Version(1)).await.unwrap();
         conversation.state().await.unwrap();

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use recto_core::{
-    Arrange, BatchEnd, BatchIndex, BatchStart, Carry, LogIndex, Mark, Message, OperationKind, Query,
-    ReplaceEntries, Request, Unmark,
+    Arrange, BatchEnd, BatchIndex, BatchStart, Carry, LogIndex, Mark, Message, OperationKind,
+    Query, ReplaceEntries, Request, Unmark,
 };
 use testkit::corpus::REQUESTS;
 use testkit::generate::{self, Choices, Step};
@@ -78,14 +78,8 @@ fn a_constructor_makes_the_request_that_is_written_like_this() {
             Unmark::label(entries(), "draft").into(),
             r#"{"operation":"UNMARK","indices":[3,1],"mark":"draft"}"#,
         ),
-        (
-            BatchStart::from_entry(LogIndex(5)).into(),
-            r#"{"operation":"BATCH_START","boundary":5}"#,
-        ),
-        (
-            BatchEnd::to(BatchIndex(1)).into(),
-            r#"{"operation":"BATCH_END","targetBatchIndex":1}"#,
-        ),
+        (BatchStart::from_entry(LogIndex(5)).into(), r#"{"operation":"BATCH_START","boundary":5}"#),
+        (BatchEnd::to(BatchIndex(1)).into(), r#"{"operation":"BATCH_END","targetBatchIndex":1}"#),
         (
             BatchEnd { target: Some(BatchIndex(0)), ..BatchEnd::carrying(Carry::All) }.into(),
             r#"{"operation":"BATCH_END","targetBatchIndex":0,"carry":"all"}"#,

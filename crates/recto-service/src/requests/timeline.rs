@@ -1,6 +1,6 @@
 //! `{"conversation": NAME, "timeline": true}`
 
-use recto::{OperationKind, VersionInfo};
+use recto::{OperationKind, Version, VersionInfo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,8 +103,8 @@ impl Perform for Timeline {
     async fn perform(self, service: &Service) -> Result<TokensOverTime, Error> {
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
-        let end = handle.version().await?.0.saturating_add(1);
-        let versions = handle.versions(0..end).await?;
+        let end = Version(handle.version().await?.0.saturating_add(1));
+        let versions = handle.versions(Version(0)..end).await?;
         let lengths: Vec<usize> = versions.iter().map(|info| info.log).collect();
         let log_tokens = handle.log_tokens(&lengths).await?;
         let points = versions.iter().zip(log_tokens);

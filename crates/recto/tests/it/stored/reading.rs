@@ -130,7 +130,7 @@ async fn a_version_names_the_version_that_opened_its_batch(place: Place) {
     conversation.apply(Rollback::ToBatch(recto::BatchIndex(0))).await.unwrap();
     conversation.apply(start()).await.unwrap();
     let again = place.recto().conversation("a").await.unwrap();
-    let versions = again.versions(0..6).await.unwrap();
+    let versions = again.versions(Version(0)..Version(6)).await.unwrap();
     let batches: Vec<(usize, u32)> =
         versions.iter().map(|info| (info.batch.0, info.batch_opened_by.0)).collect();
     assert_eq!(batches, [(0, 0), (0, 0), (1, 2), (1, 2), (0, 0), (1, 5)]);
