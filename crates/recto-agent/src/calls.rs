@@ -155,7 +155,7 @@ impl Agent {
                 break;
             }
             let Some(before) = version.0.checked_sub(1).map(Version) else { break };
-            let infos = self.conversation.versions(before.0..version.0 + 1).await?;
+            let infos = self.conversation.versions(before..Version(version.0 + 1)).await?;
             if let Some(call) = self.call_in(infos[0].log, infos[1].log).await? {
                 totals = call.cumulative;
                 break;

@@ -60,8 +60,7 @@ pub trait ConversationExt: sealed::Sealed {
     /// child.append([Message::assistant("The user wants a flight; the day is open.")]).await?;
     ///
     /// parent.apply_json(r#"{"operation": "clear"}"#).await?;
-    /// let newest = Truncate { keep_last: Some(1), ..Truncate::default() };
-    /// parent.append_from_child(&child, newest).await?;
+    /// parent.append_from_child(&child, Truncate::keep_last(1)).await?;
     /// let view = parent.messages().await?;
     /// assert_eq!(view.len(), 1);
     /// assert_eq!(view[0].message.text(), "The user wants a flight; the day is open.");

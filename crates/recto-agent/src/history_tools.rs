@@ -199,8 +199,7 @@ impl HistoryReader {
             Ok(meter) => meter,
             Err(reason) => return Ok(reason),
         };
-        let query =
-            Query { scope: Scope::All, contains: Some(vec![text.to_owned()]), ..Query::default() };
+        let query = Query { scope: Scope::All, ..Query::containing(text) };
         let entries = self.conversation.query(&query).await?;
         if entries.is_empty() {
             return Ok("no entry contains the text".into());

@@ -97,7 +97,7 @@ pub(crate) async fn expand(
 /// See [`ConversationExt::summary_gaps`](crate::ConversationExt::summary_gaps).
 pub(crate) async fn gaps(conversation: &Conversation) -> Result<Vec<SummaryGap>, Error> {
     let newest = conversation.version().await?;
-    let versions = conversation.versions(0..newest.0 + 1).await?;
+    let versions = conversation.versions(Version(0)..Version(newest.0 + 1)).await?;
     let log = versions.last().map_or(0, |info| info.log);
     let mut covered: BTreeMap<Version, BTreeSet<LogIndex>> = BTreeMap::new();
     for start in (0..log).step_by(PAGE) {

@@ -57,8 +57,7 @@ pub(crate) fn of_restoration(failure: Failure) -> Failure {
 pub(crate) fn of_budget(error: Error, conversation: &Conversation) -> Failure {
     let Error::Engine(cause) = &error else { return error.into() };
     let EngineError::BudgetTooSmall { .. } = cause.root() else { return error.into() };
-    let query = Query { mark: Some(PINNED.to_owned()), ..Query::default() };
-    let pinned = conversation.query(&query).unwrap_or_default();
+    let pinned = conversation.query(&Query::marked(PINNED)).unwrap_or_default();
     if pinned.is_empty() {
         return error.into();
     }

@@ -40,6 +40,11 @@ impl PlanArguments {
         target.is_some() || model.is_some() || is_version || self.prices.is_some()
     }
 
+    /// The text of the file of `--prices`.
+    pub(crate) fn prices(&self, context: &mut Context<'_>) -> Result<Option<String>, Failure> {
+        self.prices.as_ref().map(|file| context.read(file)).transpose()
+    }
+
     /// Compares the requests before and after an edit.
     pub(crate) fn compare(
         &self,
@@ -48,10 +53,7 @@ impl PlanArguments {
         counter: &str,
         context: &mut Context<'_>,
     ) -> Result<Plan, Failure> {
-        let prices = match &self.prices {
-            Some(file) => Some(PriceTable::from_json(&context.read(file)?)?),
-            None => None,
-        };
+        let prices = self.prices(context)?.map(|text| PriceTable::from_json(&text)).transpose()?;
         let ProviderArguments { target, model, api_version } = self.provider.clone();
         Ok(PlanOptions { target, model, api_version, prices }.compare(before, after, counter)?)
     }

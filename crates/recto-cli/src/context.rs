@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 
+use recto_service::Perform;
+
 use crate::Environment;
 use crate::advice;
 use crate::arguments::General;
@@ -97,17 +99,26 @@ impl Context<'_> {
 
     /// Runs a future that Ctrl-C cancels. The store's operations are atomic, so a cancelled one has
     /// changed nothing.
-    pub(crate) fn wait<T>(
+    pub(crate) fn wait<T, E: Into<Failure>>(
         &self,
         session: &Session,
-        work: impl Future<Output = Result<T, recto::Error>>,
+        work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, Failure> {
         session.recto.wait(async {
             tokio::select! {
                 biased;
                 _ = tokio::signal::ctrl_c() => Err(Failure::Interrupted),
-                done = work => Ok(done?),
+                done = work => done.map_err(Into::into),
             }
         })
+    }
+
+    /// Performs a request of `recto-service` that Ctrl-C cancels.
+    pub(crate) fn run<R: Perform>(
+        &self,
+        session: &Session,
+        request: R,
+    ) -> Result<R::Response, Failure> {
+        self.wait(session, session.service().run(request))
     }
 }

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn remark(line: u64, field: &str, message: &str) -> ShownRemark {
-        ShownRemark { line, field: field.into(), message: message.into() }
+        ShownRemark::new(line, field, message)
     }
 
     #[test]

@@ -76,8 +76,12 @@ impl Session {
 
     /// Performs a request of `recto-service`.
     pub(crate) fn run<R: Perform>(&self, request: R) -> Result<R::Response, Failure> {
-        let service = Service::new(self.recto.inner().clone());
-        Ok(self.recto.wait(service.run(request))?)
+        Ok(self.recto.wait(self.service().run(request))?)
+    }
+
+    /// The requests of `recto-service` on this store.
+    pub(crate) fn service(&self) -> Service {
+        Service::new(self.recto.inner().clone())
     }
 
     /// Opens a conversation by its name, its id, a unique prefix of either, or `@`.
@@ -90,7 +94,7 @@ impl Session {
 
     /// Records a conversation as the last one used.
     pub(crate) fn record_use(&self, name: &str, handle: &Conversation) {
-        let (id, name) = (handle.inner().id().to_string(), name.to_owned());
+        let (id, name) = (handle.id().to_string(), name.to_owned());
         self.last_used.set(&Used { id, name });
     }
 

@@ -18,7 +18,8 @@ pub struct Blame {
     /// The operation. In a request with several operations: the one that had the effect.
     pub operation: OperationKind,
     /// The reason of the operation.
-    pub description: String,
+    #[serde(rename = "description")]
+    pub reason: String,
     /// The time of the request.
     pub timestamp: Timestamp,
     /// The effect on the entry.
@@ -49,7 +50,8 @@ pub struct MarkBlame {
     /// The operation.
     pub operation: OperationKind,
     /// The reason of the request.
-    pub description: String,
+    #[serde(rename = "description")]
+    pub reason: String,
     /// The time of the request.
     pub timestamp: Timestamp,
     /// The mark.
@@ -73,7 +75,7 @@ impl Conversation {
                 blames.push(MarkBlame {
                     version,
                     operation: record.kind,
-                    description: self.history.reason(version, record),
+                    reason: self.history.reason(version, record),
                     timestamp: record.timestamp,
                     mark: mark.to_owned(),
                     marked: now.contains(mark),
@@ -106,10 +108,10 @@ impl Conversation {
                 _ => None,
             };
             if let Some(effect) = effect {
-                let (operation, description) =
+                let (operation, reason) =
                     self.responsible_operation(version, record, index, is_visible);
                 let timestamp = record.timestamp;
-                blames.push(Blame { version, operation, description, timestamp, effect });
+                blames.push(Blame { version, operation, reason, timestamp, effect });
             }
             was_logged = true;
             was_visible = is_visible;
@@ -150,10 +152,9 @@ impl Conversation {
         blamed
             .map(|(index, (version, effect))| {
                 let record = self.history.record(version, "at")?;
-                let (operation, description) =
-                    self.responsible_operation(version, record, index, false);
+                let (operation, reason) = self.responsible_operation(version, record, index, false);
                 let timestamp = record.timestamp;
-                Ok((index, Blame { version, operation, description, timestamp, effect }))
+                Ok((index, Blame { version, operation, reason, timestamp, effect }))
             })
             .collect()
     }

@@ -27,11 +27,10 @@ use crate::{
 /// atomic, and every value can be kept, compared and continued.
 ///
 /// ```
-/// use recto_core::{Append, Approx, Conversation, Message, Rollback, Settings, Truncate, Version};
+/// use recto_core::{Approx, Conversation, Message, Rollback, Settings, Truncate, Version};
 ///
 /// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
-/// let messages = ["one", "two", "three"].map(Message::user).to_vec();
-/// let (full, _) = start.apply(Append { messages }, 1)?;
+/// let (full, _) = start.append(["one", "two", "three"].map(Message::user), 1)?;
 ///
 /// let (cut, outcome) = full.apply(Truncate::keep_last(1), 2)?;
 /// assert_eq!(cut.view().len(), 1);
@@ -486,7 +485,7 @@ impl Conversation {
         VersionInfo {
             version,
             operation: record.kind,
-            description: self.history.reason(version, record),
+            reason: self.history.reason(version, record),
             timestamp: record.timestamp,
             messages: state.view.len(),
             tokens: state.view.tokens(),
@@ -546,7 +545,8 @@ pub struct VersionInfo {
     /// The operation that made it.
     pub operation: OperationKind,
     /// The reason of the request.
-    pub description: String,
+    #[serde(rename = "description")]
+    pub reason: String,
     /// The time of the request.
     pub timestamp: Timestamp,
     /// The length of its view.

@@ -119,7 +119,7 @@ impl<'a> Draft<'a> {
         let end = LogIndex(self.log.len() as u32);
         let opening = Opening {
             timestamp: self.now,
-            description: self.reason(),
+            reason: self.reason(),
             boundary: view.0.summary().min_index().unwrap_or(end),
             return_to,
         };

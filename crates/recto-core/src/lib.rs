@@ -29,7 +29,7 @@
 //!
 //! // Blame explains why a message is hidden.
 //! let blame = cut.blame(LogIndex(1))?;
-//! assert_eq!(blame.last().unwrap().description, "FIT into 30 tokens");
+//! assert_eq!(blame.last().unwrap().reason, "FIT into 30 tokens");
 //!
 //! // Hidden messages are not lost.
 //! let (back, _) = cut.apply(Rollback::ToVersion(Version(1)), 3_000)?;

@@ -2,7 +2,8 @@
 
 use crate::{Error, json};
 
-/// Limits on input. Larger input is refused with the error `too_large`.
+/// Limits on input. Larger input is refused with the error `too_large`. Fields may be added: construct it with
+/// `..Limits::default()` or `..Limits::NONE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum size of a message, in bytes.

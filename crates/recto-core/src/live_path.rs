@@ -21,7 +21,7 @@ use crate::{BatchIndex, Error, LogIndex, Missing, Timestamp, View};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub(crate) timestamp: Timestamp,
-    pub(crate) description: Arc<str>,
+    pub(crate) reason: Arc<str>,
     /// The smallest index in the view when the batch was opened; the length of the log if the view was
     /// empty.
     pub(crate) boundary: LogIndex,
@@ -112,9 +112,9 @@ pub(crate) struct LivePath {
 impl LivePath {
     /// Batch 0 alone.
     pub(crate) fn new(timestamp: Timestamp) -> LivePath {
-        let description = "the start of the conversation".into();
+        let reason = "the start of the conversation".into();
         let boundary = LogIndex(0);
-        let opening = Opening { timestamp, description, boundary, return_to: None };
+        let opening = Opening { timestamp, reason, boundary, return_to: None };
         LivePath { current: OpenBatch::new(opening, BatchOrigin::default(), None) }
     }
 
@@ -300,8 +300,7 @@ mod tests {
             let boundary = LogIndex(number as u32);
             let leaving =
                 Leaving { view: View::default(), view_origin: OptVersion::NONE, log_len: number };
-            let opening =
-                Opening { timestamp: 0, description: "".into(), boundary, return_to: None };
+            let opening = Opening { timestamp: 0, reason: "".into(), boundary, return_to: None };
             path.open(leaving, opening, BatchOrigin::default());
         }
         path

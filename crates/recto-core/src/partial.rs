@@ -330,7 +330,7 @@ fn make_record(
     let mut record = saved.saved.record(state, None);
     if record.has_implicit_reason() {
         // An implicit reason is computed from the previous version, which may not be loaded.
-        record.reason = Reason::text(saved.saved.description().into());
+        record.reason = Reason::text(saved.saved.reason().into());
     }
     Ok(Record { tools, tools_origin: saved.tools_origin, ..record })
 }
@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(missing(partial.warnings()), Missing::Log);
         let all = Query { scope: Scope::All, ..Query::default() };
         assert_eq!(missing(partial.query(&all)), Missing::Log);
-        let words = Query { contains: Some(vec!["a".into()]), ..Query::default() };
+        let words = Query::containing("a");
         assert_eq!(missing(partial.query(&words)), visible);
         let delete = Request::from(Delete { indices: vec![first] });
         assert_eq!(missing(partial.apply_request(&delete, 3)), Missing::Log);

@@ -17,18 +17,20 @@ use crate::{
     Timestamp, Version, View,
 };
 
-/// A query. The default selects everything that is visible now.
+/// A query. The default selects everything that is visible now. Fields may be added: end a literal with
+/// `..Query::default()` or with a constructor.
 ///
 /// ```
-/// use recto_core::{Append, Approx, Conversation, Message, Pick, Query, Role, Settings};
+/// use recto_core::{Approx, Conversation, Message, Query, Role, Settings};
 ///
 /// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
-/// let messages = vec![Message::user("a"), Message::assistant("b"), Message::user("c")];
-/// let (conversation, _) = start.apply(Append { messages }, 1)?;
+/// let messages = [Message::user("a"), Message::assistant("b"), Message::user("c")];
+/// let (conversation, _) = start.append(messages, 1)?;
 ///
-/// let query = Query { roles: Some(Role::User.into()), pick: Pick::Last(1), ..Default::default() };
+/// let query = Query { roles: Some(Role::User.into()), ..Query::last(1) };
 /// let hits = conversation.query(&query)?;
 /// assert_eq!(hits[0].index.0, 2);
+/// assert_eq!(conversation.query(&Query::containing("b"))?[0].index.0, 1);
 /// # Ok::<(), recto_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,6 +98,21 @@ pub struct Hit {
 }
 
 impl Query {
+    /// The last `count` visible entries.
+    pub fn last(count: usize) -> Query {
+        Query { pick: Pick::Last(count), ..Query::default() }
+    }
+
+    /// The visible entries whose text contains `text`.
+    pub fn containing(text: impl Into<String>) -> Query {
+        Query { contains: Some(vec![text.into()]), ..Query::default() }
+    }
+
+    /// The visible entries with this mark.
+    pub fn marked(mark: impl Into<String>) -> Query {
+        Query { mark: Some(mark.into()), ..Query::default() }
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         let has_empty = |words: &Option<Vec<String>>| {
             words
@@ -205,7 +222,7 @@ impl Conversation {
 
     /// The visible entries whose text contains `text`.
     pub fn search(&self, text: &str) -> Result<Vec<Hit>, Error> {
-        self.query(&Query { contains: Some(vec![text.to_owned()]), ..Query::default() })
+        self.query(&Query::containing(text))
     }
 
     /// The visible entries in a range of time, without its end.
@@ -215,8 +232,7 @@ impl Conversation {
 
     /// The visible entries of a role with this mark.
     pub fn marked_by_role(&self, role: Role, mark: &str) -> Result<Vec<Hit>, Error> {
-        let mark = Some(mark.to_owned());
-        self.query(&Query { roles: Some(role.into()), mark, ..Query::default() })
+        self.query(&Query { roles: Some(role.into()), ..Query::marked(mark) })
     }
 }
 

@@ -8,7 +8,8 @@ use crate::live_path::LoadedBatches;
 use crate::message_log::Meter;
 use crate::tools::{DEFAULT_HEADING, Headings};
 
-/// Settings of a new conversation.
+/// Settings of a new conversation. Fields may be added: construct it with `..Settings::default()` or from
+/// [`Settings::counting_with`].
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Counts tokens.

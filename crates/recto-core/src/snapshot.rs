@@ -34,7 +34,7 @@ impl Conversation {
         Ok(BatchSnapshot {
             batch,
             timestamp: opening.timestamp,
-            description: opening.description.to_string(),
+            reason: opening.reason.to_string(),
             view: left.as_ref().map_or(self.view(), |left| &left.view).clone(),
             log: self.log.clone(),
         })
@@ -65,7 +65,7 @@ pub struct BatchSnapshot {
     /// When the batch was opened.
     pub timestamp: Timestamp,
     /// Why the batch was opened.
-    pub description: String,
+    pub reason: String,
     /// Its last view, or the present one of the current batch.
     pub view: View,
     log: MessageLog,
@@ -78,7 +78,7 @@ impl Serialize for BatchSnapshot {
         let messages: Vec<&Message> = self.messages().map(|(_, message)| message).collect();
         snapshot.serialize_field("batchIndex", &self.batch)?;
         snapshot.serialize_field("timestamp", &self.timestamp)?;
-        snapshot.serialize_field("description", &self.description)?;
+        snapshot.serialize_field("description", &self.reason)?;
         snapshot.serialize_field("messageCount", &messages.len())?;
         snapshot.serialize_field("messages", &messages)?;
         snapshot.end()

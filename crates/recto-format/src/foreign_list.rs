@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use recto_core::{
-    Approx, Conversation, Counter, Fit, Limits, LogIndex, Mark, Message, PINNED, Settings, Unmark,
+    Approx, Conversation, Counter, Fit, Limits, LogIndex, Mark, Message, Settings, Unmark,
 };
 use serde_json::Value;
 
@@ -141,7 +141,7 @@ impl ForeignList {
             .collect();
         let mut pins = self.conversation.clone();
         if !pinned.is_empty() {
-            pins = pins.apply(Mark { indices: pinned.clone(), mark: PINNED.into() }, 0)?.0;
+            pins = pins.apply(Mark::pin(pinned.iter().copied()), 0)?.0;
         }
         let mut budget = fit.max_tokens;
         let fitted = loop {
@@ -161,7 +161,7 @@ impl ForeignList {
         self.conversation = match pinned.is_empty() {
             true => fitted,
             // A repair may replace them.
-            false => fitted.apply(Unmark { indices: pinned, mark: PINNED.into() }, 0)?.0,
+            false => fitted.apply(Unmark::unpin(pinned), 0)?.0,
         };
         Ok(())
     }

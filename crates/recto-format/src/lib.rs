@@ -37,7 +37,7 @@
 //! let whole = &replayed.branches[0].conversation; // forks follow at 1, 2, …
 //!
 //! // The edit separates a result from its call. The request is still valid.
-//! let (cut, _) = whole.apply(Truncate { keep_last: Some(2), ..Truncate::default() }, 1)?;
+//! let (cut, _) = whole.apply(Truncate::keep_last(2), 1)?;
 //! let fields = [("model", r#""claude-sonnet-4-5""#), ("max_tokens", "1024")];
 //! let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
 //! let request = render(cut.messages(), Target::Anthropic, &options)?;

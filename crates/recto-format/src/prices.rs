@@ -36,7 +36,8 @@ pub struct Price {
     pub tiers: Vec<PriceTier>,
 }
 
-/// Prices of prompts above a length. They apply to all tokens of such a prompt.
+/// Prices of prompts above a length. They apply to all tokens of such a prompt. Fields may be added: write
+/// `..PriceTier::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTier {

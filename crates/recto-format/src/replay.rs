@@ -20,7 +20,7 @@ use crate::import::{Sink, Start, Step, TranscriptWarning};
 /// let mut replay = Replay::new(Settings::counting_with(Approx), 0);
 /// import(rollout, None, &ImportOptions::default(), &mut replay)?;
 /// let conversation = &replay.conversations[0].branches[0].conversation;
-/// let reasons: Vec<String> = conversation.versions().map(|version| version.description).collect();
+/// let reasons: Vec<String> = conversation.versions().map(|version| version.reason).collect();
 /// assert_eq!(reasons[2], "the session was compacted");
 /// // The view is what the session's program would continue from. The log has every message.
 /// assert_eq!((conversation.view().len(), conversation.log().len()), (3, 3));

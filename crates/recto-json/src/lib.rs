@@ -20,6 +20,7 @@
 //! |---|---|
 //! | check a text | [`value`], which explains what is wrong; [`check`], which also returns the depth |
 //! | read an object or a list | [`object`], [`list`] |
+//! | read, change and write an object with serde | [`Pairs`] |
 //! | walk through values without allocating | [`next_value`] |
 //! | decode a string | [`quoted`], then [`unescape`] |
 //! | write compact JSON | [`compact_into`] |
@@ -31,6 +32,7 @@
 //! strings 64 bytes at a time. No function recurses, so deep nesting needs no stack.
 
 mod check;
+mod pairs;
 mod scan;
 mod string;
 
@@ -42,6 +44,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub use check::Checked;
+pub use pairs::Pairs;
 pub use string::{
     compact_into, decode_string, quoted, unescape, unescape_into, uses_minimal_escapes,
 };

@@ -29,8 +29,36 @@ pub use self::requests::{
 };
 pub use self::values::{Provider, TranscriptFormat, schema};
 
-/// The names of the requests.
-const NAMES: [&str; 3] = ["fit", "repair", "countTokens"];
+/// The table of the requests. Passes its rows in a group `$group { … }` to a macro, between the tokens that
+/// the caller gives. A row is `NAME => VARIANT(REQUEST) -> RESPONSE`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! with_list_requests {
+    ($callback:ident! $lifetime:lifetime { $($before:tt)* } $group:ident { $($after:tt)* }) => {
+        $callback! { $lifetime;
+            $($before)*
+            $group {
+                "fit" => FitList($crate::FitList<$lifetime>) -> $crate::FittedList,
+                "repair" => RepairList($crate::RepairList<$lifetime>) -> $crate::FittedList,
+                "countTokens" => CountTokens($crate::CountTokens<$lifetime>) -> $crate::TokenCount,
+            }
+            $($after)*
+        }
+    };
+}
+
+macro_rules! dispatch {
+    ($lifetime:lifetime; Requests {
+        $($name:literal => $variant:ident($request:ty) -> $response:ty,)*
+    }) => {
+        /// The names of the requests, and how each is performed.
+        const REQUESTS: &[(&str, fn(&str) -> Result<String, Error>)] = &[
+            $(($name, |text| Ok(one_line(&read::read::<$request>(text)?.compute()?))),)*
+        ];
+    };
+}
+
+with_list_requests! { dispatch! '_ {} Requests {} }
 
 /// Performs a request: JSON text in, one line of JSON out. An error is also returned as a response.
 pub fn compute(text: &str) -> String {
@@ -41,31 +69,31 @@ pub fn compute(text: &str) -> String {
 }
 
 fn perform(text: &str) -> Result<String, Error> {
-    let fields: read::Fields<'_> = read::read(text)?;
-    let mut given = NAMES.into_iter().filter(|name| fields.has(name));
+    let read::Fields(fields) = read::read(text)?;
+    let mut given = REQUESTS.iter().filter(|(name, _)| fields.has(name));
     match (given.next(), given.next()) {
-        (Some("fit"), None) => Ok(written(&read::read::<FitList<'_>>(text)?.compute()?)),
-        (Some("repair"), None) => Ok(written(&read::read::<RepairList<'_>>(text)?.compute()?)),
-        (Some(_), None) => Ok(written(&read::read::<CountTokens<'_>>(text)?.compute()?)),
-        (Some(one), Some(other)) => {
+        (Some((_, perform)), None) => perform(text),
+        (Some((one, _)), Some((other, _))) => {
             let reason = format!("{one} and {other} exclude each other; give one of them");
             Err(wrong(other, reason).into())
         }
         (None, _) => {
-            let field = fields.0.first().map(|(name, _)| name.to_string());
-            let reason = format!("a request without a store is one of these: {}", NAMES.join(", "));
+            let field = fields.0.into_iter().next().map(|(name, _)| name);
+            let names: Vec<&str> = REQUESTS.iter().map(|(name, _)| *name).collect();
+            let reason = format!("a request without a store is one of these: {}", names.join(", "));
             Err(recto_core::Error::InvalidOperation { reason, field }.into())
         }
     }
 }
 
-/// The response as one line.
-fn written(response: &impl Serialize) -> String {
-    let json = serde_json::to_string(response).expect("responses can be written");
-    // Messages keep their bytes, so they may contain line breaks. These are between fields, because strings
-    // escape them.
-    match json.contains(['\n', '\r']) {
-        true => json.replace(['\n', '\r'], " "),
-        false => json,
+/// A response as one line of JSON, without a line break.
+#[doc(hidden)]
+pub fn one_line(response: &impl Serialize) -> String {
+    let mut written = serde_json::to_string(response).expect("responses can be written");
+    // Messages keep their bytes. Line breaks occur only between their fields, because strings escape them.
+    // Two searches for a byte take less time than one for two characters.
+    if written.contains('\n') || written.contains('\r') {
+        written = written.replace(['\n', '\r'], " ");
     }
+    written
 }

@@ -1,10 +1,8 @@
 //! Reads requests from JSON text, and explains errors with the path of the wrong field.
 
-use std::borrow::Cow;
-
 use recto_core::Error as EngineError;
+use recto_core::json::Pairs;
 use serde::Deserialize;
-use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_path_to_error::Segment;
 
@@ -12,59 +10,17 @@ use crate::error::wrong;
 
 /// The fields of an object, in order, each with its JSON. A name that is given twice is an error.
 #[derive(Clone, Debug, Default)]
-pub struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl Fields<'_> {
-    /// Whether the object has a field of this name.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(known, _)| known == name)
-    }
-}
+pub struct Fields<'a>(pub Pairs<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let AllFields(fields) = AllFields::deserialize(deserializer)?;
-        match given_twice(&fields) {
+        let fields = Pairs::deserialize(deserializer)?;
+        match fields.repeated_name() {
             Some(name) => Err(serde::de::Error::custom(format_args!("duplicate field `{name}`"))),
             None => Ok(Fields(fields)),
         }
     }
 }
-
-/// The fields of an object, including those that are given twice.
-#[derive(Debug)]
-pub struct AllFields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for AllFields<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = AllFields<'de>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AllFields<'de>, A::Error> {
-                let mut fields = Vec::with_capacity(4);
-                while let Some(Key(name)) = map.next_key()? {
-                    fields.push((name, map.next_value()?));
-                }
-                Ok(AllFields(fields))
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
-}
-
-/// The name of a field that is given twice.
-pub fn given_twice<'f>(fields: &'f [(Cow<'_, str>, &RawValue)]) -> Option<&'f str> {
-    let mut names: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
-    names.sort_unstable();
-    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
-}
-
-/// The name of a field, borrowed where it has no escapes.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads a request of a known type. An error names the field.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, EngineError> {

@@ -9,6 +9,7 @@ use crate::{Error, schema};
 /// A log entry: `{index, position?, tokens, timestamp, marks?, message}`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Entry")]
+#[non_exhaustive]
 pub struct ShownEntry {
     /// Its index in the log.
     #[schemars(with = "u32")]

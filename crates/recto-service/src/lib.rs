@@ -41,8 +41,9 @@
 //! # }).unwrap();
 //! ```
 //!
-//! The JSON of requests and responses is the stable interface. The structs are released together with the
-//! surfaces that construct them, so they gain fields without notice.
+//! The JSON of requests and responses is the stable interface. Responses are `#[non_exhaustive]`. The structs
+//! of requests are released together with the surfaces that construct them: a new option of a request is a new
+//! field, so a release that adds one is a breaking release of this crate, and none of the JSON.
 //!
 //! # Rules for all requests
 //!
@@ -102,15 +103,14 @@ pub use self::request_schema::schema;
 pub use self::requests::{
     Append, Appended, Applied, Apply, ArrayState, Ask, BatchSnapshot, Blame, CachePlan,
     CachePlanOptions, CallList, Calls, CallsOptions, CheckedTokens, ConversationSettings,
-    ConversationStats, ConversationSummary, Conversations, Count, CountTokens, Create, Created,
-    Diff, DiffOptions, Difference, Entries, EntryCount, EntryHistory, EntrySelection, Erase,
-    Erased, ErasedEntry, Export, ExportOptions, Exported, ExportedMarkMap, Findings, FitList,
-    FittedList, FittedMessage, Fork, ForkOptions, ForkOriginById, Forked, Import, Imported, Info,
-    Lint, List, ListOptions, ListRepair, ListedConversation, ListedVersion, Log, LogOptions,
-    MarkList, MarkMap, MarkMapOptions, Marks, ModelTokens, PlannedEdit, Prune, PruneOptions,
-    Pruned, Remove, Removed, Rename, Renamed, Render, Rendered, RepairList, Search, SearchHit,
-    SearchResults, SetTools, Settings, Show, Shown, Snapshot, State, Stats, StoreVerification,
-    Timeline, TimelineEvent, TimelinePoint, TokenCheck, TokenCount, TokenShare, TokenShares,
+    ConversationStats, ConversationSummary, Conversations, Count, Create, Created, Diff,
+    DiffOptions, Difference, Entries, EntryCount, EntryHistory, EntrySelection, Erase, Erased,
+    ErasedEntry, Export, ExportOptions, Exported, ExportedMarkMap, Findings, Fork, ForkOptions,
+    ForkOriginById, Forked, Import, Imported, Info, Lint, List, ListOptions, ListedConversation,
+    ListedVersion, Log, LogOptions, MarkList, MarkMap, MarkMapOptions, Marks, ModelTokens,
+    PlannedEdit, Prune, PruneOptions, Pruned, Remove, Removed, Rename, Renamed, Render, Rendered,
+    Search, SearchHit, SearchResults, SetTools, Settings, Show, Shown, Snapshot, State, Stats,
+    StoreVerification, Timeline, TimelineEvent, TimelinePoint, TokenCheck, TokenShare, TokenShares,
     Tokens, TokensOptions, TokensOverTime, ToolList, Tools, Verification, Verify, VerifyStore,
     Versions, converted,
 };
@@ -122,4 +122,7 @@ pub use self::settings::{
 pub use self::transcript::{ForkOrigin, ImportedConversation, ShownRemark, imported};
 pub use self::values::{At, Include, Scope, True, TrueOr};
 pub use recto_lists::read::{Fields, read_as};
-pub use recto_lists::{Provider, TranscriptFormat};
+pub use recto_lists::{
+    CountTokens, FitList, FittedList, FittedMessage, ListRepair, Provider, RepairList, TokenCount,
+    TranscriptFormat,
+};

@@ -12,6 +12,7 @@ pub const DEFAULT_TARGET: Target = Target::Anthropic;
 /// A view as it is sent to a provider. If the conversation has tools, the tool descriptions are omitted,
 /// because the provider receives the tools themselves.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProviderView {
     /// The version of the view.
     pub version: Version,

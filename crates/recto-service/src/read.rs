@@ -1,8 +1,9 @@
 //! Determines which request a JSON text contains, and refuses fields that are given twice. `recto-lists`
 //! reads the text itself.
 
+use recto::engine::json::Pairs;
 use recto::{EngineError, OperationKind};
-use recto_lists::read::{AllFields, Fields, add_name, given_twice, known_names, read};
+use recto_lists::read::{Fields, add_name, known_names, read};
 use serde_json::value::RawValue;
 
 use crate::error::wrong;
@@ -10,7 +11,7 @@ use crate::request::{RequestKind, Scoped};
 
 /// The kind of a request: its row in the table.
 pub(crate) fn kind_of(text: &str) -> Result<&'static RequestKind, EngineError> {
-    let fields: Fields<'_> = read(text)?;
+    let Fields(fields) = read(text)?;
     // `settings` is an option of requests that create a conversation, and the name of another request.
     let creating = RequestKind::ALL.iter().find(|kind| {
         kind.scoped == Scoped::Creating && kind.names.iter().any(|name| fields.has(name))
@@ -41,7 +42,7 @@ pub(crate) fn kind_of(text: &str) -> Result<&'static RequestKind, EngineError> {
 }
 
 /// The error if no field names a request.
-fn nothing_named(fields: &Fields<'_>, scoped: Scoped) -> EngineError {
+fn nothing_named(fields: &Pairs<&RawValue>, scoped: Scoped) -> EngineError {
     let names: Vec<&str> = RequestKind::ALL
         .iter()
         .filter(|kind| kind.scoped == scoped || scoped == Scoped::Store)
@@ -110,17 +111,17 @@ pub fn check_names(value: &RawValue, path: &str) -> Result<(), EngineError> {
     if !text.starts_with('{') {
         return Ok(());
     }
-    let AllFields(fields) = serde_json::from_str(text)
+    let fields: Pairs<&RawValue> = serde_json::from_str(text)
         .map_err(|error| EngineError::InvalidJson { reason: error.to_string() })?;
     let inside = |name: &str| {
         let mut inside = path.to_owned();
         add_name(&mut inside, name);
         inside
     };
-    if let Some(name) = given_twice(&fields) {
+    if let Some(name) = fields.repeated_name() {
         return Err(wrong(&inside(name), format!("{name} is given twice")));
     }
-    fields.iter().try_for_each(|(name, value)| {
+    fields.0.iter().try_for_each(|(name, value)| {
         match value.get().starts_with(['{', '[']) && !MESSAGE_FIELDS.contains(&&**name) {
             true => check_names(value, &inside(name)),
             false => Ok(()),
@@ -132,8 +133,8 @@ pub fn check_names(value: &RawValue, path: &str) -> Result<(), EngineError> {
 pub(crate) fn check_tool_names(tools: &RawValue, path: &str) -> Result<(), EngineError> {
     let Ok(tools) = serde_json::from_str::<Vec<&RawValue>>(tools.get()) else { return Ok(()) };
     for (number, tool) in tools.iter().enumerate() {
-        let Ok(AllFields(fields)) = serde_json::from_str(tool.get()) else { continue };
-        if let Some(name) = given_twice(&fields) {
+        let Ok(fields) = serde_json::from_str::<Pairs<&RawValue>>(tool.get()) else { continue };
+        if let Some(name) = fields.repeated_name() {
             let field = format!("{path}[{number}].{name}");
             return Err(wrong(&field, format!("{name} is given twice")));
         }

@@ -1,4 +1,5 @@
-//! The table of requests. [`Request`], [`Response`], dispatch and the schema are generated from it.
+//! The table of requests. [`Request`], [`Response`], dispatch and the schema are generated from it. The rows of
+//! requests about lists come from `recto-lists`, whose own dispatch uses them too.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -85,7 +86,7 @@ macro_rules! requests {
     };
 }
 
-requests! {'a;
+recto_lists::with_list_requests! { requests! 'a {
     Creating {
         "create" => Create(Create<'a>) -> Created,
         "import" => Import(Import<'a>) -> Imported,
@@ -94,10 +95,8 @@ requests! {'a;
         "list" => List(List) -> Conversations,
         "search" => Search(Search) -> SearchResults,
         "verify" => VerifyStore(VerifyStore) -> StoreVerification,
-        "fit" => FitList(FitList<'a>) -> FittedList,
-        "repair" => RepairList(RepairList<'a>) -> FittedList,
-        "countTokens" => CountTokens(CountTokens<'a>) -> TokenCount,
     }
+} Store {
     Conversation {
         "op" | "ops" => Apply(Apply<'a>) -> Applied,
         "append" => Append(Append<'a>) -> Appended,
@@ -131,7 +130,7 @@ requests! {'a;
         "prune" => Prune(Prune) -> Pruned,
         "erase" => Erase(Erase) -> Erased,
     }
-}
+} }
 
 impl RequestKind {
     /// All requests.
@@ -146,6 +145,30 @@ impl<'a> Request<'a> {
     }
 }
 
+macro_rules! list_requests {
+    ($lifetime:lifetime; Lists {
+        $($name:literal => $variant:ident($request:ty) -> $response:ty,)*
+    }) => {
+        $(impl<$lifetime> Perform for $request {
+            type Response = $response;
+
+            async fn perform(self, _: &Service) -> Result<$response, Error> {
+                Ok(self.compute()?)
+            }
+        })*
+
+        /// The response to a request about a list; `None` to another one.
+        fn response_to_list(request: Request<'_>) -> Result<Option<Response>, Error> {
+            Ok(match request {
+                $(Request::$variant(request) => Some(Response::$variant(request.compute()?)),)*
+                _ => None,
+            })
+        }
+    };
+}
+
+recto_lists::with_list_requests! { list_requests! 'a {} Lists {} }
+
 /// Answers a request that needs no store: `fit`, `repair` and `countTokens`.
 ///
 /// ```
@@ -155,31 +178,16 @@ impl<'a> Request<'a> {
 /// # Ok::<(), recto_service::Error>(())
 /// ```
 pub fn compute(text: &str) -> Result<Response, Error> {
-    Ok(match Request::read(text)? {
-        Request::FitList(request) => Response::FitList(request.compute()?),
-        Request::RepairList(request) => Response::RepairList(request.compute()?),
-        Request::CountTokens(request) => Response::CountTokens(request.compute()?),
-        _ => {
-            let reason = "this request needs a store; only fit, repair and countTokens do not";
-            return Err(wrong_request(reason));
-        }
+    response_to_list(Request::read(text)?)?.ok_or_else(|| {
+        let reason =
+            "this request needs a store; only fit, repair and countTokens do not".to_owned();
+        recto::EngineError::InvalidOperation { reason, field: None }.into()
     })
-}
-
-fn wrong_request(reason: &str) -> Error {
-    recto::EngineError::InvalidOperation { reason: reason.to_owned(), field: None }.into()
 }
 
 impl Response {
     /// The response as one line of JSON, without a line break.
     pub fn to_json(&self) -> String {
-        let mut written = serde_json::to_string(self).expect("responses can be written");
-        // Messages keep their bytes. Line breaks occur only between their fields, because strings escape
-        // them.
-        // Two searches for a byte take less time than one for two characters.
-        if written.contains('\n') || written.contains('\r') {
-            written = written.replace(['\n', '\r'], " ");
-        }
-        written
+        recto_lists::one_line(self)
     }
 }

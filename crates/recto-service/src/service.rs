@@ -20,6 +20,7 @@ pub struct Service {
 
 /// A conversation and its name.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NamedConversation {
     /// The name. A request may have given the id.
     pub name: String,

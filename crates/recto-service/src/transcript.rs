@@ -40,6 +40,7 @@ pub struct ForkOrigin {
 /// Something that could not be represented: `{line, field, message}`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Remark")]
+#[non_exhaustive]
 pub struct ShownRemark {
     /// The line of the file, or the number of the message, from 1. 0 for the envelope
     /// of the messages.
@@ -50,10 +51,16 @@ pub struct ShownRemark {
     pub message: String,
 }
 
+impl ShownRemark {
+    /// A remark about a field on a line.
+    pub fn new(line: u64, field: impl Into<String>, message: impl Into<String>) -> ShownRemark {
+        ShownRemark { line, field: field.into(), message: message.into() }
+    }
+}
+
 impl From<&TranscriptWarning> for ShownRemark {
     fn from(warning: &TranscriptWarning) -> ShownRemark {
-        let TranscriptWarning { line, field, message, .. } = warning;
-        ShownRemark { line: *line, field: field.clone(), message: message.clone() }
+        ShownRemark::new(warning.line, &*warning.field, &*warning.message)
     }
 }
 

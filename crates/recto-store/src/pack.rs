@@ -27,7 +27,7 @@ const PACKED: u8 = 1;
 const PLAIN: u8 = 2;
 
 /// Maximum size of a plain commit body: about one page of a SQLite file.
-const MOST_PLAIN: usize = 4 * 1024;
+const MAX_PLAIN_BYTES: usize = 4 * 1024;
 
 /// Compression level of zstd.
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ pub fn pack_commit<B: AsRef<str> + Serialize>(record: &str, entries: &[Entry<B>]
     // postcard encodes a struct as its fields in order, so a tuple gives the same bytes.
     let mut bytes =
         postcard::to_extend(&(record, entries), bytes).expect("plain data can be written");
-    if bytes.len() > MOST_PLAIN {
+    if bytes.len() > MAX_PLAIN_BYTES {
         return pack(&bytes[PLAIN_HEAD..], Level::Quick);
     }
     let checksum = plain_checksum(&bytes[PLAIN_HEAD..]);
@@ -272,33 +272,33 @@ fn pack(bytes: &[u8], level: Level) -> Vec<u8> {
 /// A zstd compressor with an output buffer. Creating them costs more than packing a message.
 struct Packer {
     zstd: zstd::bulk::Compressor<'static>,
-    room: Vec<u8>,
+    output: Vec<u8>,
 }
 
 /// A larger output buffer is freed after use.
-const MOST_ROOM: usize = 256 * 1024;
+const MAX_OUTPUT_BYTES: usize = 256 * 1024;
 
 impl Packer {
     fn new(level: Level) -> Packer {
         let mut zstd = zstd::bulk::Compressor::new(level as i32).expect("the level is a usual one");
         let checksum = zstd::zstd_safe::CParameter::ChecksumFlag(true);
         zstd.set_parameter(checksum).expect("every build of zstd has checksums");
-        Packer { zstd, room: Vec::new() }
+        Packer { zstd, output: Vec::new() }
     }
 
     fn pack(&mut self, bytes: &[u8]) -> Vec<u8> {
         let bound = zstd::zstd_safe::compress_bound(bytes.len());
-        if self.room.len() < bound {
-            self.room.resize(bound, 0);
+        if self.output.len() < bound {
+            self.output.resize(bound, 0);
         }
-        let frame = self.zstd.compress_to_buffer(bytes, &mut *self.room);
-        let frame = &self.room[..frame.expect("memory can be packed")];
+        let frame = self.zstd.compress_to_buffer(bytes, &mut *self.output);
+        let frame = &self.output[..frame.expect("memory can be packed")];
         let mut packed = Vec::with_capacity(1 + 4 + frame.len());
         packed.push(PACKED);
         packed.extend((bytes.len() as u32).to_le_bytes());
         packed.extend(frame);
-        if self.room.len() > MOST_ROOM {
-            self.room = Vec::new();
+        if self.output.len() > MAX_OUTPUT_BYTES {
+            self.output = Vec::new();
         }
         packed
     }

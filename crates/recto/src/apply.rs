@@ -79,7 +79,7 @@ impl Conversation {
     ///
     /// let recto = Recto::open("memory:").await?;
     /// let conversation = recto.create("a", Settings::counting_with(Approx)).await?;
-    /// let hello = || Append { messages: vec![Message::user("Hello!")] };
+    /// let hello = || Append::messages([Message::user("Hello!")]);
     /// let first = conversation.apply_with(hello(), WriteOptions::keyed("f81d4fae")).await?;
     /// let again = conversation.apply_with(hello(), WriteOptions::keyed("f81d4fae")).await?;
     /// assert_eq!((first.version, again.version), (Version(1), Version(1)));

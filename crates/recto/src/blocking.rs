@@ -130,6 +130,16 @@ impl Recto {
         Recto { runtime: self.runtime.clone(), inner: self.inner.for_tenant(tenant) }
     }
 
+    /// Waits for [`salvage_into`](crate::Recto::salvage_into).
+    pub fn salvage_into(
+        &self,
+        name: &str,
+        target: &Recto,
+        to: &str,
+    ) -> Result<SalvageReport, Error> {
+        wait(&self.runtime, self.inner.salvage_into(name, &target.inner, to))
+    }
+
     /// The limits on the messages of requests that are read as JSON.
     pub fn limits(&self) -> &Limits {
         self.inner.limits()
@@ -168,7 +178,6 @@ blocking! {
         fn remove_if(name: &str, expected_version: impl Into<Option<Version>>) -> ();
         fn clean() -> ();
         fn salvage(name: &str, to: &str) -> SalvageReport;
-        fn salvage_into(name: &str, target: &crate::Recto, to: &str) -> SalvageReport;
         fn check() -> Vec<String>;
         fn examine() -> Vec<ExaminedConversation>;
         fn verify_all(
@@ -270,7 +279,7 @@ blocking! {
         fn warnings() -> Vec<Warning>;
         fn warnings_at(version: Version) -> Vec<Warning>;
         fn version_info(version: Version) -> VersionInfo;
-        fn versions(range: Range<u32>) -> Vec<VersionInfo>;
+        fn versions(range: Range<Version>) -> Vec<VersionInfo>;
         fn parent(version: Version) -> Option<Version>;
         fn undo_target(version: Version) -> Option<Version>;
         fn diff(from: Version, to: Version) -> Diff;

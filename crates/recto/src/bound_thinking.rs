@@ -28,7 +28,7 @@ impl Conversation {
         if waiting.is_empty() {
             return Ok(Vec::new());
         }
-        let versions = self.versions(0..version.0 + 1).await?;
+        let versions = self.versions(Version(0)..Version(version.0 + 1)).await?;
         let bound = waiting.clone();
         let mut edited = Vec::new();
         // From the newest version back to the first one that has none of these messages.

@@ -1,6 +1,7 @@
 //! The handle of one stored conversation, and its reads.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
@@ -202,7 +203,8 @@ impl Conversation {
         self.read(|conversation| Ok(conversation.saved_settings())).await
     }
 
-    /// For each of `lengths`: the sum of the tokens of that many entries from the start of the log.
+    /// For each of `lengths`: the sum of the tokens of that many entries from the start of the log. A length is
+    /// that of a version's log ([`VersionInfo::log`]).
     pub async fn log_tokens(&self, lengths: &[usize]) -> Result<Vec<u64>, Error> {
         self.read(|conversation| {
             lengths.iter().map(|&length| conversation.log_tokens(length)).collect()
@@ -222,7 +224,7 @@ impl Conversation {
 
     /// The operation, reason, time and counts of a version.
     pub async fn version_info(&self, version: Version) -> Result<VersionInfo, Error> {
-        let found = self.versions(version.0..version.0.saturating_add(1)).await?;
+        let found = self.versions(version..Version(version.0.saturating_add(1))).await?;
         let current = Version(u32::MAX - 1);
         let missing = recto_core::Error::VersionNotFound { version, current, field: "version" };
         // The range is empty only for the largest number, which is never a version.
@@ -231,7 +233,8 @@ impl Conversation {
 
     /// [`version_info`](Self::version_info) of a range of versions, in order. Refused if one of them
     /// does not exist.
-    pub async fn versions(&self, range: std::ops::Range<u32>) -> Result<Vec<VersionInfo>, Error> {
+    pub async fn versions(&self, range: Range<Version>) -> Result<Vec<VersionInfo>, Error> {
+        let range = range.start.0..range.end.0;
         let last = Version(range.end.saturating_sub(1));
         let mut reading = self.reading_at(last).await?;
         let loaded = &mut *reading;

@@ -14,7 +14,8 @@ use crate::row_reader::{RowReader, damaged, unpack_commit};
 use crate::{Conversation, Error};
 
 /// The versions that a prune keeps: those that any of the fields selects, and always the newest one.
-/// `Keep::default()` selects nothing, and a prune with it is refused.
+/// `Keep::default()` selects nothing, and a prune with it is refused. Fields may be added: construct it with
+/// `..Keep::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// The number of newest versions to keep.

@@ -127,7 +127,7 @@ impl Conversation {
 
 #[cfg(test)]
 mod tests {
-    use recto_core::{Approx, LogIndex, Message, Settings, Version};
+    use recto_core::{Approx, LogIndex, Message, Query, Settings, Version};
     use shuttle::future::block_on;
 
     use crate::{Keep, Recto};
@@ -151,7 +151,9 @@ mod tests {
         let _writer = slot.writer.lock().await;
         assert_eq!(conversation.stats().await.unwrap().total_messages, 1);
         assert_eq!(conversation.messages().await.unwrap().len(), 1);
-        assert_eq!(conversation.versions(0..2).await.unwrap().len(), 2);
+        assert_eq!(conversation.query(&Query::containing("x")).await.unwrap().len(), 1);
+        assert_eq!(conversation.version().await.unwrap(), Version(1));
+        assert_eq!(conversation.versions(Version(0)..Version(2)).await.unwrap().len(), 2);
         assert_eq!(conversation.entries(&[LogIndex(0)]).await.unwrap().len(), 1);
         conversation.diff(Version(0), Version(1)).await.unwrap();
         conversation.state().await.unwrap();

@@ -16,7 +16,7 @@ use crate::loaded::LoadedConversation;
 use crate::open_slots::OpenSlots;
 use crate::{Clock, Conversation, Error, check_name, engine};
 
-/// Options of [`Recto::open_with`].
+/// Options of [`Recto::open_with`]. Fields may be added: construct it with `..Options::default()`.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The tenant whose conversations are read and written. Default: the tenant with the empty name.
@@ -187,9 +187,9 @@ impl Recto {
         messages: &[Message],
     ) -> Result<Conversation, Error> {
         check_name(name)?;
-        let most = recto_core::MAX_MESSAGE_TOKENS;
-        if settings.media_tokens > most {
-            let reason = format!("mediaTokens is at most {most}, the most that a message counts");
+        let max = recto_core::MAX_MESSAGE_TOKENS;
+        if settings.media_tokens > max {
+            let reason = format!("mediaTokens is at most {max}, the most that a message counts");
             let field = Some("mediaTokens".to_owned());
             return Err(recto_core::Error::InvalidOperation { reason, field }.into());
         }

@@ -111,9 +111,8 @@ impl Recto {
             conversation.append(part.iter().map(|(_, message)| message.clone())).await?;
         }
         if let Some((version, view)) = &view {
-            let indices: Vec<LogIndex> =
-                view.iter().filter_map(|index| numbers.get(&index.0).copied()).collect();
-            let arrange = Arrange { indices };
+            let readable = view.iter().filter_map(|index| numbers.get(&index.0).copied());
+            let arrange = Arrange::entries(readable);
             let reason = format!("the view of version {version} of {name}");
             conversation.apply(arrange.reason(reason)).await?;
         }

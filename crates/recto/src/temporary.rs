@@ -155,7 +155,7 @@ impl Conversation {
                 Some(_) => {}
                 // A note that cannot be read, for example because it was erased, holds no scope.
                 None => {
-                    self.apply(Unmark { indices: vec![note], mark: LEASE.into() }).await?;
+                    self.apply(Unmark::label([note], LEASE)).await?;
                 }
             }
         }
@@ -192,7 +192,7 @@ impl HeldScope {
             let operations = [
                 Operation::from(Append { messages: vec![held.note(&lease)?] }),
                 Operation::from(Rollback::ToVersion(version)),
-                Operation::from(Mark { indices: vec![index], mark: LEASE.into() }),
+                Operation::from(Mark::label([index], LEASE)),
                 Operation::from(BatchStart::default()),
             ];
             let request = operations.into_iter().map(|step| step.reason(&reason)).collect();
@@ -231,8 +231,8 @@ impl HeldScope {
             let operations = [
                 Operation::from(Append { messages: vec![self.note(&lease)?] }),
                 Operation::from(Rollback::ToVersion(version)),
-                Operation::from(Mark { indices: vec![new], mark: LEASE.into() }),
-                Operation::from(Unmark { indices: vec![old], mark: LEASE.into() }),
+                Operation::from(Mark::label([new], LEASE)),
+                Operation::from(Unmark::label([old], LEASE)),
             ];
             let reason = "a lease is renewed";
             let request = operations.into_iter().map(|step| step.reason(reason)).collect();
@@ -290,15 +290,15 @@ async fn end(conversation: &Conversation, id: &str, carry: Carry) -> Result<(), 
         let mut operations: Vec<Operation> = Vec::new();
         let opened = BatchIndex(lease.batch.0 + 1);
         let is_live = match conversation.snapshot(opened).await {
-            Ok(snapshot) => snapshot.description == lease.reason,
+            Ok(snapshot) => snapshot.reason == lease.reason,
             Err(error) if error.code() == "batch_not_found" => false,
             Err(error) => return Err(error),
         };
         if is_live {
             operations.push(BatchEnd { target: Some(lease.batch), carry }.into());
         }
-        let indices = own.iter().map(|(note, _)| *note).collect();
-        operations.push(Unmark { indices, mark: LEASE.into() }.into());
+        let notes = own.iter().map(|(note, _)| *note);
+        operations.push(Unmark::label(notes, LEASE).into());
         let reason = format!("end of scope {first}");
         let request = operations.into_iter().map(|step| step.reason(&reason)).collect();
         if is_accepted(conversation, request, version).await? {

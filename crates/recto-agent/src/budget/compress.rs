@@ -176,8 +176,9 @@ impl Agent {
     /// Loads the newest view with its pins.
     pub(crate) async fn load_view_with_pins(&self) -> Result<ViewToSend, Error> {
         let view = self.load_view().await?;
-        let (mark, at) = (Some(recto::PINNED.to_owned()), QueryAt::Version(view.version));
-        let pinned = self.conversation.query(&Query { mark, at, ..Query::default() }).await?;
+        let at = QueryAt::Version(view.version);
+        let pinned = Query { at, ..Query::marked(recto::PINNED) };
+        let pinned = self.conversation.query(&pinned).await?;
         Ok(ViewToSend { pinned: pinned.into_iter().map(|entry| entry.index).collect(), ..view })
     }
 

@@ -60,7 +60,7 @@ impl Backup {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let session = context.session()?;
         self.check_target()?;
-        let size = session.recto.wait(session.recto.inner().store().size())?;
+        let size = session.recto.wait(session.recto.store().size())?;
         let mut bar = context.bar(format!("copying to {}", self.file.display()));
         let partial = with_suffix(&self.file, ".partial");
         let done = AtomicBool::new(false);

@@ -100,13 +100,13 @@ fn show_history(history: &EntryHistory, page: &mut Page) {
         let written = history.entry.as_ref().map(|entry| entry.timestamp);
         let written =
             written.filter(|_| matches!(blame.effect, Effect::Added | Effect::AddedHidden));
-        let line = change_line(blame.version, (effect, style), blame.operation, &blame.description);
+        let line = change_line(blame.version, (effect, style), blame.operation, &blame.reason);
         let time = time::shown(written.unwrap_or(blame.timestamp));
         lines.push((blame.version, line.styled(FAINT, format!("  {time}"))));
     }
     for change in &history.marks {
         let effect = if change.marked { ("marked", NOTE) } else { ("unmarked", FAINT) };
-        let line = change_line(change.version, effect, change.operation, &change.description);
+        let line = change_line(change.version, effect, change.operation, &change.reason);
         let line = line.text(" ").styled(NOTE, format!("[{}]", change.mark));
         let time = time::shown(change.timestamp);
         lines.push((change.version, line.styled(FAINT, format!("  {time}"))));
@@ -120,10 +120,10 @@ fn change_line(
     version: Version,
     (effect, style): (&str, Style),
     operation: OperationKind,
-    description: &str,
+    reason: &str,
 ) -> Line {
     let version = format!("{:>7} ", format!("v{version}"));
     let line = Line::wrapping().styled(STRONG, version);
     let line = line.styled(style, format!("{effect:<9} "));
-    line.styled(FAINT, format!("{:<11} ", operation.as_str())).text(description)
+    line.styled(FAINT, format!("{:<11} ", operation.as_str())).text(reason)
 }

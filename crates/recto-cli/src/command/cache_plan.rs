@@ -1,7 +1,9 @@
 //! `recto cache-plan`: estimates what an edit costs because the provider's prompt cache becomes invalid.
 
 use clap::Args;
-use recto_service::PlannedEdit;
+use recto_format::PriceTable;
+use recto_service::{At, CachePlan as CachePlanRequest, CachePlanOptions, PlannedEdit, Provider};
+use serde_json::value::RawValue;
 
 use crate::arguments::ConversationArgument;
 use crate::cache_plan::{PlanArguments, ShowPlan as _};
@@ -10,7 +12,7 @@ use crate::failure::Failure;
 use crate::numbers::VersionArgument;
 use crate::output::CommandResult;
 use crate::page::{Line, Page, STRONG};
-use crate::provider::sent_at;
+use crate::provider::ProviderArguments;
 
 /// Estimate what an edit costs in the prompt cache.
 ///
@@ -49,24 +51,34 @@ pub(crate) struct CachePlan {
 impl CachePlan {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let Some(from) = self.from.filter(|_| !self.print_prices) else {
-            return context.output.document(recto_format::PriceTable::JSON, context.environment);
+            return context.output.document(PriceTable::JSON, context.environment);
         };
         let session = context.session()?;
         let named = session.conversation(&self.conversation.conversation)?;
-        let before = sent_at(&session, &named, Some(from))?;
-        let after = sent_at(&session, &named, Some(self.to))?;
-        let counter = session.recto.wait(named.handle.inner().settings())?.counter;
-        let plan = self.plan.compare(&before, &after, &counter, context)?;
-        context.print(&PlannedEdit {
-            conversation: named.name,
-            from: before.version.0,
-            to: after.version.0,
-            plan: match self.turns {
-                Some(turns) => plan.over(turns),
-                None => plan,
-            },
-        })
+        let newest = named.handle.version()?;
+        let prices = self.plan.prices(context)?;
+        let prices = prices.as_deref().map(json_of_prices).transpose()?;
+        let ProviderArguments { target, model, api_version } = self.plan.provider;
+        let cache_plan = CachePlanOptions {
+            from: At(from.from(newest)?),
+            to: Some(At(self.to.from(newest)?)),
+            target: target.map(Provider),
+            model,
+            api_version,
+            prices,
+            turns: self.turns,
+        };
+        let request = CachePlanRequest { conversation: named.name, cache_plan };
+        let planned = session.run(request)?;
+        context.print(&planned)
     }
+}
+
+/// A table of prices as a value of the request. A table that cannot be read is refused here, because the
+/// text may not be JSON.
+fn json_of_prices(table: &str) -> Result<&RawValue, Failure> {
+    PriceTable::from_json(table)?;
+    Ok(serde_json::from_str(table).expect("a table that was read is JSON"))
 }
 
 impl CommandResult for PlannedEdit {

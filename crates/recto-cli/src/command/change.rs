@@ -135,8 +135,7 @@ impl ChangeArguments {
             Some(Operation::BatchStart(_))
         );
         if self.dry_run {
-            let handle = named.handle.inner();
-            let preview = session.recto.wait(handle.preview_with(request, write))?;
+            let preview = named.handle.preview_with(request, write)?;
             let change =
                 preview_change(&session, named, title, preview, None, &self.plan, context)?;
             return context.print(&Change { starts_batch, ..change });
@@ -151,7 +150,7 @@ impl ChangeArguments {
             true => {
                 let title = |version| {
                     let info = named.handle.version_info(version)?;
-                    Ok::<_, Failure>(reason::version_title(info.operation, &info.description))
+                    Ok::<_, Failure>(reason::version_title(info.operation, &info.reason))
                 };
                 let made = title(outcome.version)?;
                 match named.handle.undo_target(outcome.version)? {
@@ -244,7 +243,7 @@ pub(crate) fn preview_change(
             let mut entries = view_after(&outcome, &before, &added, &named)?;
             entries.retain(|entry| descriptions.binary_search(&entry.index).is_err());
             let after = before.edited(outcome.version, entries, tools);
-            let counter = session.recto.wait(named.handle.inner().settings())?.counter;
+            let counter = named.handle.settings()?.counter;
             Some(plan.compare(&before, &after, &counter, context)?)
         }
         false => None,

@@ -2,7 +2,6 @@
 
 mod endpoint;
 mod mcp;
-mod pairs;
 mod signals;
 mod tool;
 mod unanswered;

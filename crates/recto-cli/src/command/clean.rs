@@ -26,7 +26,7 @@ pub(crate) struct Clean {}
 impl Clean {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let session = context.session()?;
-        let size = || session.recto.wait(session.recto.inner().store().size());
+        let size = || session.recto.wait(session.recto.store().size());
         let before = size()?;
         context.wait(&session, session.recto.inner().clean())?;
         let after = size()?;

@@ -76,7 +76,7 @@ fn examine(
 ) -> Result<(), Failure> {
     const ADVICE: &str =
         "keep the file, and restore a backup into a new store: `recto restore-backup`";
-    let store = session.recto.inner().store();
+    let store = session.recto.store();
     match session.recto.wait(store.size()) {
         Ok(Some(size)) => findings.push(Finding::good("size", bytes(size))),
         Ok(None) => {}

@@ -90,7 +90,7 @@ impl Erase {
         for entry in after.entries.iter_mut().filter(|entry| indices.contains(&entry.index)) {
             entry.message = entry.message.erased();
         }
-        let counter = session.recto.wait(named.handle.inner().settings())?.counter;
+        let counter = named.handle.settings()?.counter;
         let cache_plan = self.plan.compare(&before, &after, &counter, context)?;
         let entries = named.handle.entries(indices)?.into_iter().map(ShownEntry::from).collect();
         let conversation = named.name.clone();

@@ -189,13 +189,10 @@ impl CommandResult for Found {
                 continue;
             }
             let lead = position_column(entry);
-            let shown = match page.cuts_lines() {
-                true => ShownEntry {
-                    message: around(entry, &self.words, page.columns()),
-                    ..entry.clone()
-                },
-                false => entry.clone(),
-            };
+            let mut shown = entry.clone();
+            if page.cuts_lines() {
+                shown.message = around(entry, &self.words, page.columns());
+            }
             let line = shown.line((Style::new(), &lead), &self.words, page);
             page.line(line);
         }

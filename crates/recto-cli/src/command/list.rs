@@ -41,7 +41,7 @@ impl List {
             }
             // A missing default store is an empty list; any other missing store is an error.
             Err(Failure::NoStore { named_by: LocationSource::DataFolder, .. }) => {
-                Conversations { conversations: Vec::new(), more: false }
+                Conversations::default()
             }
             Err(failure) => return Err(failure),
         };

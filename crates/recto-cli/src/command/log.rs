@@ -71,7 +71,7 @@ impl CommandResult for Versions {
             .versions
             .iter()
             .map(|ListedVersion { info, .. }| {
-                (info.version, reason::version_title(info.operation, &info.description))
+                (info.version, reason::version_title(info.operation, &info.reason))
             })
             .collect();
         for ListedVersion { info, parent, target, said_at, .. } in &self.versions {

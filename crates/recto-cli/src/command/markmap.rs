@@ -1,8 +1,10 @@
 //! `recto markmap`: shows the mark map of the contract: visible entries, entries by role, batches.
 
 use clap::Args;
-use recto::{LogIndex, MarkMap, Scope};
-use serde::Serialize;
+use recto::LogIndex;
+use recto_service::{
+    At, ExportedMarkMap, MarkMap as MarkMapRequest, MarkMapOptions, Scope, TrueOr,
+};
 
 use crate::arguments::ConversationArgument;
 use crate::context::Context;
@@ -36,24 +38,20 @@ impl Markmap {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let scope = if self.all { Scope::All } else { Scope::Visible };
-        let map = match self.at {
-            Some(version) => {
-                let version = version.from(named.handle.version()?)?;
-                session.recto.wait(named.handle.inner().mark_map_at(version, scope))?
-            }
-            None => named.handle.mark_map(scope)?,
+        let scope = Some(if self.all { Scope::All } else { Scope::Visible });
+        let at = match self.at {
+            Some(version) => Some(At(version.from(named.handle.version()?)?)),
+            None => None,
         };
-        context.print(&Map(map))
+        let mark_map = TrueOr(MarkMapOptions { scope });
+        let map = session.run(MarkMapRequest { conversation: named.name, mark_map, at })?;
+        context.print(&map)
     }
 }
 
-#[derive(Serialize)]
-struct Map(MarkMap);
-
-impl CommandResult for Map {
+impl CommandResult for ExportedMarkMap {
     fn show(&self, page: &mut Page) {
-        let Map(map) = self;
+        let ExportedMarkMap(map) = self;
         let mut field = |name: &str, value: String| {
             page.line(Line::wrapping().styled(FAINT, format!("{name:<11}")).text(value));
         };

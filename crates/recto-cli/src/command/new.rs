@@ -70,7 +70,7 @@ impl New {
             handle.set_policy(&policy)?;
         }
         session.record_use(&self.name, &handle);
-        let id = handle.inner().id().to_string();
+        let id = handle.id().to_string();
         context.print(&Created { conversation: self.name, id, version: 0, counter })?;
         if session.is_in_memory() {
             let text = "the store is in memory, so the conversation ends with this command";

@@ -1,8 +1,8 @@
 //! `recto prune`: overwrites messages that no kept version shows.
 
 use clap::Args;
-use recto::{Keep, Version};
-use recto_service::Pruned;
+use recto::Version;
+use recto_service::{At, Prune as PruneRequest, PruneOptions, Pruned};
 
 use crate::arguments::{ConversationArgument, DestructiveArguments};
 use crate::context::Context;
@@ -49,33 +49,26 @@ impl Prune {
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let newest = named.handle.version()?;
-        let keep = Keep {
-            last_versions: self.keep_versions,
-            last_batches: self.keep_batches,
-            since: self.keep_since,
-            versions: self
-                .keep_version
-                .iter()
-                .map(|which| which.from(newest))
-                .collect::<Result<Vec<Version>, _>>()?,
+        let versions = self.keep_version.iter().map(|version| Ok(At(version.from(newest)?)));
+        let keep = PruneOptions {
+            keep_versions: self.keep_versions.map(u64::from),
+            keep_batches: self.keep_batches.map(|count| count as u64),
+            keep_since: self.keep_since,
+            versions: Some(versions.collect::<Result<_, Failure>>()?),
         };
         let DestructiveArguments { dry_run, expect_version, yes } = self.destructive;
-        let (handle, expected) = (named.handle.inner(), expect_version.map(Version));
-        let pruned = match dry_run {
-            true => context.wait(&session, handle.preview_prune_if(&keep, expected))?,
-            false => {
-                context.confirm(&format!("pruning {:?}", named.name), yes)?;
-                context.wait(&session, handle.prune_if(&keep, expected))?
-            }
-        };
-        context.print(&Pruned {
+        if !dry_run {
+            context.confirm(&format!("pruning {:?}", named.name), yes)?;
+        }
+        let request = PruneRequest {
             conversation: named.name,
-            dry_run,
-            entries: pruned.entries,
-            bytes: pruned.bytes,
-            kept_versions: pruned.kept_versions,
-            state: None,
-        })
+            prune: keep,
+            expected_version: expect_version.map(|version| At(Version(version))),
+            dry_run: Some(dry_run),
+            include: Vec::new(),
+        };
+        let pruned = context.run(&session, request)?;
+        context.print(&pruned)
     }
 }
 

@@ -120,9 +120,7 @@ impl Settings {
             expected_version: self.expect_version.map(Version),
             ..WriteOptions::default()
         };
-        let handle = named.handle.inner();
-        let SavedSettings { counter, media_tokens, heading, .. } =
-            session.recto.wait(handle.settings())?;
+        let SavedSettings { counter, media_tokens, heading, .. } = named.handle.settings()?;
         let mut setup = Setup {
             conversation: named.name.clone(),
             dry_run: self.dry_run,
@@ -135,10 +133,9 @@ impl Settings {
             change: None,
         };
         if self.dry_run {
-            setup.tools = tools.clone().unwrap_or(session.recto.wait(handle.tools())?);
+            setup.tools = tools.clone().unwrap_or(named.handle.tools()?);
             if let Some(tools) = tools {
-                let preview =
-                    session.recto.wait(handle.preview_tools_with(tools.clone(), write))?;
+                let preview = named.handle.preview_tools_with(tools.clone(), write)?;
                 let title = "SET_TOOLS".to_owned();
                 let plan = &self.plan;
                 setup.change = Some(preview_change(
@@ -159,7 +156,7 @@ impl Settings {
             named.handle.set_policy(&setup.policy)?;
         }
         setup.version = changed.map(|outcome| outcome.version.0);
-        setup.tools = session.recto.wait(handle.tools())?;
+        setup.tools = named.handle.tools()?;
         context.print(&setup)
     }
 

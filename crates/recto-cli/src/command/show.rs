@@ -143,7 +143,7 @@ impl Show {
         let is_whole = context.general.full || !self.entries.is_empty();
         let mut entries = match self.entries.is_empty() {
             true => found(&session, &named, &query)?,
-            false => listed(&session, &named, &EntryRange::all(&self.entries))?,
+            false => listed(&named, &EntryRange::all(&self.entries))?,
         };
         let version = match query.at {
             QueryAt::Version(version) => version,
@@ -208,13 +208,8 @@ pub(crate) fn found(
 }
 
 /// Log entries with their marks at the newest version.
-fn listed(
-    session: &Session,
-    named: &NamedConversation,
-    indices: &[LogIndex],
-) -> Result<Vec<ShownEntry>, Failure> {
-    let marks = session.recto.wait(named.handle.inner().marks())?;
-    Ok(with_marks(named.handle.entries(indices)?, &marks))
+fn listed(named: &NamedConversation, indices: &[LogIndex]) -> Result<Vec<ShownEntry>, Failure> {
+    Ok(with_marks(named.handle.entries(indices)?, &named.handle.marks()?))
 }
 
 /// Reduces a list to the part that `pick` selects.
@@ -237,7 +232,7 @@ fn hidden_by_line(blame: Option<&Blame>) -> Line {
         None => line.styled(FAINT, "it is not known which version hid it"),
         Some(blame) => line
             .styled(BAD, format!("hidden by v{} ", blame.version))
-            .text(reason::version_title(blame.operation, &blame.description))
+            .text(reason::version_title(blame.operation, &blame.reason))
             .styled(FAINT, format!("  {}", time::shown(blame.timestamp))),
     }
 }

@@ -1,7 +1,8 @@
 //! `recto snapshot`: shows a batch.
 
 use clap::Args;
-use recto::{BatchIndex, BatchSnapshot, Query, QueryAt};
+use recto::{BatchIndex, Query, QueryAt};
+use recto_service::{BatchSnapshot, Snapshot as SnapshotRequest};
 use serde::{Serialize, Serializer};
 
 use crate::arguments::ConversationArgument;
@@ -33,9 +34,9 @@ impl Snapshot {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let batch = BatchIndex(self.batch);
-        let snapshot = named.handle.snapshot(batch)?;
-        let query = Query { at: QueryAt::Batch(batch), ..Query::default() };
+        let (conversation, snapshot) = (named.name.clone(), self.batch as u64);
+        let snapshot = session.run(SnapshotRequest { conversation, snapshot })?;
+        let query = Query { at: QueryAt::Batch(BatchIndex(self.batch)), ..Query::default() };
         let entries = super::show::found(&session, &named, &query)?;
         context.print(&SnapshotResult { snapshot, entries })
     }
@@ -47,7 +48,7 @@ struct SnapshotResult {
 }
 
 impl Serialize for SnapshotResult {
-    /// The form of the contract.
+    /// The response of the request.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.snapshot.serialize(serializer)
     }
@@ -55,9 +56,9 @@ impl Serialize for SnapshotResult {
 
 impl CommandResult for SnapshotResult {
     fn show(&self, page: &mut Page) {
-        let BatchSnapshot { batch, timestamp, description, .. } = &self.snapshot;
+        let BatchSnapshot(recto::BatchSnapshot { batch, timestamp, reason, .. }) = &self.snapshot;
         let line = Line::new().styled(STRONG, format!("batch {batch}  "));
-        let line = line.text(description).styled(FAINT, format!("  {}", time::shown(*timestamp)));
+        let line = line.text(reason).styled(FAINT, format!("  {}", time::shown(*timestamp)));
         page.line(line);
         if !self.entries.is_empty() {
             page.line(heading(""));

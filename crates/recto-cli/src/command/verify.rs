@@ -55,12 +55,11 @@ impl Verify {
         bar.label("checking the store".to_owned());
         let below = context.wait(&session, recto.check())?;
         drop(bar);
-        let conversations_are_sound = conversations.iter().all(|verified| verified.sound);
-        let only_indexes =
-            conversations_are_sound && below.iter().all(|fault| fault.contains("index"));
-        let is_sound = below.is_empty() && conversations_are_sound;
-        context.print(&StoreVerification { sound: is_sound, conversations, store: below })?;
-        match is_sound {
+        let verified = StoreVerification::of(conversations, below);
+        let only_indexes = verified.conversations.iter().all(|verified| verified.sound)
+            && verified.store.iter().all(|fault| fault.contains("index"));
+        context.print(&verified)?;
+        match verified.sound {
             true => Ok(()),
             false if context.output.is_json() => Err(Failure::Reported(3)),
             false => {

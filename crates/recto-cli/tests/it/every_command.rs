@@ -32,6 +32,54 @@ fn without_sizes(text: &str) -> String {
 }
 
 #[test]
+fn a_command_prints_the_response_of_its_request() {
+    let stage = shop();
+    apply_changes(&stage);
+    let batch = stage.json(&["info"])["stats"]["currentBatchIndex"].as_u64().unwrap();
+    for (arguments, request) in [
+        (&["list"][..], json!({ "list": true })),
+        (&["verify"], json!({ "verify": true })),
+        (&["search", "gateway"], json!({ "search": "gateway" })),
+        (&["info"], json!({ "conversation": "shop", "info": true })),
+        (&["log", "-n", "3"], json!({ "conversation": "shop", "log": { "limit": 3 } })),
+        (&["log", "--calls"], json!({ "conversation": "shop", "calls": true })),
+        (&["blame", "2"], json!({ "conversation": "shop", "blame": 2 })),
+        (&["tokens"], json!({ "conversation": "shop", "tokens": true })),
+        (&["timeline"], json!({ "conversation": "shop", "timeline": true })),
+        (&["markmap"], json!({ "conversation": "shop", "markMap": true })),
+        (
+            &["markmap", "--all", "--at", "3"],
+            json!({ "conversation": "shop", "markMap": { "scope": "all" }, "at": 3 }),
+        ),
+        (&["snapshot", &batch.to_string()], json!({ "conversation": "shop", "snapshot": batch })),
+        (
+            &["cache-plan", "1", "--for", "gemini", "--turns", "3"],
+            json!({ "conversation": "shop", "cachePlan": { "from": 1, "for": "gemini", "turns": 3 } }),
+        ),
+        (
+            &["export", "--format", "anthropic"],
+            json!({ "conversation": "shop", "export": { "format": "anthropic" } }),
+        ),
+        (
+            &["prune", "--keep-versions", "1", "--dry-run"],
+            json!({ "conversation": "shop", "prune": { "keepVersions": 1 }, "dryRun": true }),
+        ),
+        (
+            &["remove", "shop", "--dry-run"],
+            json!({ "conversation": "shop", "remove": true, "dryRun": true }),
+        ),
+        (
+            &["rename", "shop", "till", "--dry-run"],
+            json!({ "conversation": "shop", "rename": "till", "dryRun": true }),
+        ),
+    ] {
+        let response = stage.exec(std::slice::from_ref(&request)).remove(0);
+        assert_eq!(response.get("error"), None, "{request}: {response}");
+        assert_eq!(stage.json(arguments), response, "{arguments:?}");
+    }
+}
+
+#[test]
 fn redo_repeats_the_request() {
     insta::assert_snapshot!(twice("redo", |stage, screen| {
         stage.plain(&["delete", "5"]);

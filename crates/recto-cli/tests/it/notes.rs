@@ -19,15 +19,15 @@ fn a_backup_of_a_conversation_that_has_changed_since_is_not_restored_over_it() {
     stage.plain(&["backup", &backup]);
     stage.plain(&["new", "other"]);
     stage.plain(&["delete", "2", "-c", "shop"]);
-    let told = stage.plain(&["restore-backup", &backup, "--full"]);
-    assert!(told.contains("0 conversations with 0 messages restored"), "{told}");
+    let output = stage.plain(&["restore-backup", &backup, "--full"]);
+    assert!(output.contains("0 conversations with 0 messages restored"), "{output}");
     let line = "shop: already in this store at v2 (the backup has v1); nothing was copied";
-    assert!(told.contains(line) && !told.contains("as in the backup"), "{told}");
+    assert!(output.contains(line) && !output.contains("as in the backup"), "{output}");
     let show = format!("`recto show -c shop --store sqlite:{backup}` reads the backup");
-    assert!(told.contains(&show), "{told}");
+    assert!(output.contains(&show), "{output}");
     assert!(
-        told.contains("`recto rollback -c shop --to-version 1` returns to its state"),
-        "{told}"
+        output.contains("`recto rollback -c shop --to-version 1` returns to its state"),
+        "{output}"
     );
     let document = stage.json(&["restore-backup", &backup]);
     assert_eq!(document["newer"], json!([{ "name": "shop", "version": 2, "backupVersion": 1 }]));
@@ -68,13 +68,13 @@ fn lint_and_render_name_the_placeholders_that_the_model_would_read() {
     stage.plain(&["delete", "4"]);
     stage.plain(&["prune", "--keep-versions", "1", "--yes"]);
     stage.plain(&["restore", "4"]);
-    let told = "these messages were erased or pruned, so the model reads a placeholder instead";
+    let text = "these messages were erased or pruned, so the model reads a placeholder instead";
     let lint = stage.plain(&["lint", "--for", "anthropic"]);
-    assert!(lint.contains(&format!("#1, #4: {told}")), "{lint}");
+    assert!(lint.contains(&format!("#1, #4: {text}")), "{lint}");
     let warnings = &stage.json(&["lint", "--for", "anthropic"])["warnings"];
-    assert_eq!(warnings, &json!([{ "code": "placeholder", "indices": [1, 4], "message": told }]));
+    assert_eq!(warnings, &json!([{ "code": "placeholder", "indices": [1, 4], "message": text }]));
     let rendered = stage.run(&["render", "--for", "anthropic"]);
-    assert!(rendered.errors.contains(&format!("warning: #1 #4 {told}")), "{}", rendered.errors);
+    assert!(rendered.errors.contains(&format!("warning: #1 #4 {text}")), "{}", rendered.errors);
     let request = json!({ "conversation": "shop", "render": "anthropic" });
     assert_eq!(stage.exec(&[request])[0]["warnings"], *warnings);
     // Without them there is no warning.
@@ -202,10 +202,10 @@ fn import_counts_the_description_of_the_tools_apart() {
         "tools": [{ "type": "function", "function": { "name": "ls", "parameters": { "type": "object" } } }],
     });
     let file = stage.file("run.json", &request.to_string());
-    let told = stage.plain(&["import", &file]);
-    assert!(told.contains("and a description of 1 tool"), "{told}");
-    let cells: Vec<&str> = told.lines().nth(1).unwrap().split_whitespace().take(2).collect();
-    assert_eq!(cells, ["run", "2"], "{told}");
+    let output = stage.plain(&["import", &file]);
+    assert!(output.contains("and a description of 1 tool"), "{output}");
+    let cells: Vec<&str> = output.lines().nth(1).unwrap().split_whitespace().take(2).collect();
+    assert_eq!(cells, ["run", "2"], "{output}");
     let document = stage.json(&["import", &file]);
     let imported = &document["conversations"][0];
     assert_eq!((&imported["messages"], &imported["tools"]), (&json!(3), &json!(1)));
@@ -232,10 +232,10 @@ fn render_reports_a_torn_exchange_once_with_the_rule_behind_the_repair() {
     let stage = shop();
     stage.plain(&["delete", "3"]);
     let ran = stage.run(&["render", "--for", "openai-chat"]);
-    let told = "#2: the call \"c1\" has no result; a marked placeholder stands for the missing result \
+    let repair = "#2: the call \"c1\" has no result; a marked placeholder stands for the missing result \
                 [answered_calls]";
     assert_eq!(ran.errors.matches("#2").count(), 1, "{}", ran.errors);
-    assert!(ran.errors.contains(told), "{}", ran.errors);
+    assert!(ran.errors.contains(repair), "{}", ran.errors);
     let document = stage.json(&["render", "--for", "openai-chat"]);
     assert_eq!(document["warnings"][0]["code"], "torn_call");
     stage.plain(&["undo"]);

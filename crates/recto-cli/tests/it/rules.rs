@@ -249,16 +249,16 @@ fn a_dry_run_changes_nothing_and_prints_the_result_of_the_change() {
         let before = (versions(&stage), stage.plain(&["show", "--all"]));
         let mut dry = operation.clone();
         dry.push("--dry-run");
-        let mut foretold = stage.json(&dry);
+        let mut preview = stage.json(&dry);
         assert_eq!((versions(&stage), stage.plain(&["show", "--all"])), before, "{operation:?}");
-        assert_eq!(foretold["dryRun"], true);
-        assert!(foretold["diff"].is_object() && foretold["cachePlan"]["reused"].is_object());
+        assert_eq!(preview["dryRun"], true);
+        assert!(preview["diff"].is_object() && preview["cachePlan"]["reused"].is_object());
         let done = stage.json(&operation);
-        foretold.as_object_mut().unwrap().shift_remove("diff");
-        foretold["dryRun"] = false.into();
+        preview.as_object_mut().unwrap().shift_remove("diff");
+        preview["dryRun"] = false.into();
         // The cache plan is that of `cache-plan` for the two versions.
         let planned = stage.json(&["cache-plan", "now-1", "now"]);
-        let plan = foretold["cachePlan"].as_object_mut().unwrap();
+        let plan = preview["cachePlan"].as_object_mut().unwrap();
         for field in [
             "for",
             "pricesOf",
@@ -276,7 +276,7 @@ fn a_dry_run_changes_nothing_and_prints_the_result_of_the_change() {
                 "{operation:?} {field}"
             );
         }
-        assert_eq!(done, foretold, "{operation:?}");
+        assert_eq!(done, preview, "{operation:?}");
     }
 }
 
@@ -506,10 +506,10 @@ fn error_messages_name_commands_and_options() {
         json!({ "conversation": "shop", "op": { "operation": "DELETE", "indices": [0] } }),
         json!({ "conversation": "shop", "peek": true }),
     ]);
-    let told = |answer: &Value| answer["error"]["message"].as_str().unwrap().to_owned();
-    assert!(told(&answers[0]).contains("UNMARK"), "{answers:?}");
+    let message = |answer: &Value| answer["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message(&answers[0]).contains("UNMARK"), "{answers:?}");
     for question in ["op", "ops", "ask", "markMap", "snapshot", "diff", "render", "lint"] {
-        assert!(told(&answers[1]).contains(question), "{answers:?}");
+        assert!(message(&answers[1]).contains(question), "{answers:?}");
     }
 }
 

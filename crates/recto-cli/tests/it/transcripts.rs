@@ -156,13 +156,13 @@ fn rewinds_become_versions_and_side_chains_forks() {
     assert_eq!(log["versions"][2].get("saidAt"), None, "a rewind adds nothing");
     let newest = stage.json(&["log", "-c", "tree", "-n", "1"])["versions"][0].clone();
     assert_eq!(newest, log["versions"][0], "even if the version before it is not listed");
-    let told: Vec<&str> = log["versions"]
+    let operations: Vec<&str> = log["versions"]
         .as_array()
         .unwrap()
         .iter()
         .map(|version| version["operation"].as_str().unwrap())
         .collect();
-    assert_eq!(told, ["APPEND", "APPEND", "ROLLBACK", "APPEND", "APPEND", "CREATE"]);
+    assert_eq!(operations, ["APPEND", "APPEND", "ROLLBACK", "APPEND", "APPEND", "CREATE"]);
     let shown = stage.plain(&["show", "-c", "tree"]);
     assert!(!shown.contains("lock file") && shown.contains("Then I look."), "{shown}");
     assert!(stage.plain(&["show", "-c", "tree", "--at", "2"]).contains("lock file"));
@@ -270,8 +270,8 @@ fn a_failed_import_stores_nothing_and_says_so() {
         assert!(ran.errors.contains(why), "{arguments:?}: {}", ran.errors);
         assert_eq!(stage.plain(&["list"]).lines().count(), 2, "{arguments:?} left something");
     }
-    let told = stage.run(&["import", &broken]).errors;
-    assert!(told.contains("nothing was imported"), "{told}");
+    let errors = stage.run(&["import", &broken]).errors;
+    assert!(errors.contains("nothing was imported"), "{errors}");
     let document: Value =
         serde_json::from_str(&stage.run(&["import", &broken, "--json"]).out).unwrap();
     assert_eq!(document["error"]["code"], "invalid_json");

@@ -23,7 +23,7 @@ use crate::{Error, LogIndex, Position};
 ///
 /// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
 /// let (all, _) = start.append(["a", "b", "c", "d"].map(Message::user), 1)?;
-/// let (arranged, _) = all.apply(Arrange { indices: [0, 3, 1].map(LogIndex).to_vec() }, 2)?;
+/// let (arranged, _) = all.apply(Arrange::entries([0, 3, 1].map(LogIndex)), 2)?;
 /// assert_eq!(arranged.view().iter().collect::<Vec<_>>(), [0, 3, 1].map(LogIndex));
 /// # Ok::<(), recto_core::Error>(())
 /// ```
@@ -34,6 +34,11 @@ pub struct Arrange {
 }
 
 impl Arrange {
+    /// Shows exactly these entries, in this order.
+    pub fn entries(indices: impl IntoIterator<Item = LogIndex>) -> Arrange {
+        Arrange { indices: indices.into_iter().collect() }
+    }
+
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         let view = &draft.state.view;
         let mut runs = Runs::read(&self.indices, view);

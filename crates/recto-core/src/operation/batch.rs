@@ -7,6 +7,8 @@ use crate::draft::Draft;
 use crate::{BatchIndex, Error, LogIndex, Position, Role, RoleSet};
 
 /// Opens a batch with the same view, or with only the entries from a boundary on.
+///
+/// `BatchStart::default()` opens one with the same view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchStart {
     /// Hide the entries whose index is below this one.
@@ -17,6 +19,11 @@ pub struct BatchStart {
 }
 
 impl BatchStart {
+    /// Hides the entries whose index is below this one.
+    pub fn from_entry(boundary: LogIndex) -> BatchStart {
+        BatchStart { boundary: Some(boundary), ..BatchStart::default() }
+    }
+
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         let boundary = self.boundary.unwrap_or(LogIndex(0));
         if boundary.as_usize() > draft.log.len() {
@@ -74,6 +81,22 @@ pub enum Carry {
 /// Without a target, it returns to the batch that was current at the newest BATCH_START of the live
 /// path. Use an idempotency key if such a request may be sent twice: the second one would end the
 /// batch of the BATCH_START before.
+///
+/// `BatchEnd::default()` carries nothing.
+///
+/// ```
+/// use recto_core::{Approx, BatchEnd, BatchStart, Carry, Conversation, Message, Role, Settings};
+///
+/// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
+/// let (asked, _) = start.append([Message::user("How full are the disks?")], 1)?;
+/// let (batch, _) = asked.apply(BatchStart::default(), 2)?;
+/// let (worked, _) = batch.append([Message::user("df -h"), Message::assistant("80 %")], 3)?;
+/// let answer = BatchEnd::carrying(Carry::Roles(Role::Assistant.into()));
+/// let (ended, _) = worked.apply(answer, 4)?;
+/// assert_eq!(ended.messages().map(|message| message.text()).collect::<Vec<_>>(),
+///     ["How full are the disks?", "80 %"]);
+/// # Ok::<(), recto_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchEnd {
     /// The batch to return to.
@@ -83,6 +106,16 @@ pub struct BatchEnd {
 }
 
 impl BatchEnd {
+    /// Returns to the batch of the newest BATCH_START, and carries these entries.
+    pub fn carrying(carry: Carry) -> BatchEnd {
+        BatchEnd { carry, ..BatchEnd::default() }
+    }
+
+    /// Returns to this batch, and carries nothing.
+    pub fn to(target: BatchIndex) -> BatchEnd {
+        BatchEnd { target: Some(target), ..BatchEnd::default() }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.carry == Carry::Roles(RoleSet::NONE) {
             let reason = "carry is empty; use \"none\", \"all\" or a list of roles";

@@ -24,9 +24,14 @@ pub struct Unmark {
 }
 
 impl Mark {
+    /// Sets a mark on entries.
+    pub fn label(indices: impl IntoIterator<Item = LogIndex>, mark: impl Into<String>) -> Mark {
+        Mark { indices: indices.into_iter().collect(), mark: mark.into() }
+    }
+
     /// Sets the mark [`PINNED`] on entries.
     pub fn pin(indices: impl IntoIterator<Item = LogIndex>) -> Mark {
-        Mark { indices: indices.into_iter().collect(), mark: PINNED.to_owned() }
+        Mark::label(indices, PINNED)
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {
@@ -42,9 +47,14 @@ impl Mark {
 }
 
 impl Unmark {
+    /// Removes a mark from entries.
+    pub fn label(indices: impl IntoIterator<Item = LogIndex>, mark: impl Into<String>) -> Unmark {
+        Unmark { indices: indices.into_iter().collect(), mark: mark.into() }
+    }
+
     /// Removes the mark [`PINNED`] from entries.
     pub fn unpin(indices: impl IntoIterator<Item = LogIndex>) -> Unmark {
-        Unmark { indices: indices.into_iter().collect(), mark: PINNED.to_owned() }
+        Unmark::label(indices, PINNED)
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {

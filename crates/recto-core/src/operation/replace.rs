@@ -50,6 +50,15 @@ pub struct ReplaceEntries {
 }
 
 impl ReplaceEntries {
+    /// Replaces the first of these entries by messages, and hides the others.
+    pub fn with_messages(
+        indices: impl IntoIterator<Item = LogIndex>,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> ReplaceEntries {
+        let (indices, messages) = (indices.into_iter().collect(), messages.into_iter().collect());
+        ReplaceEntries { indices, messages }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         check_indices(&self.indices)?;
         check_messages(&self.messages)

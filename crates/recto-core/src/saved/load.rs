@@ -330,7 +330,7 @@ impl SavedBatch {
     pub(super) fn opening(&self) -> Opening {
         Opening {
             timestamp: self.timestamp,
-            description: (*self.description).into(),
+            reason: (*self.description).into(),
             boundary: self.boundary,
             return_to: self.return_to.map(|batch| BatchIndex(batch as usize)),
         }
@@ -358,7 +358,7 @@ impl SavedVersion {
     }
 
     /// The reason of the request.
-    pub fn description(&self) -> String {
+    pub fn reason(&self) -> String {
         let implicit = || describe_append(self.added as usize);
         self.description.clone().unwrap_or_else(implicit)
     }

@@ -183,7 +183,7 @@ impl Saver {
             saved.push(SavedBatch {
                 ordinal: batch.origin.ordinal,
                 timestamp: batch.opening.timestamp,
-                description: batch.opening.description.to_string(),
+                description: batch.opening.reason.to_string(),
                 boundary: batch.opening.boundary,
                 return_to: batch.opening.return_to.map(|batch| batch.0 as u32),
                 left,
@@ -391,7 +391,7 @@ mod tests {
         let mut conversation = start.append([Message::user("a")], 1).unwrap().0;
         let mut saver = Saver::default();
         for number in 0..3 * KEPT_VERSIONS {
-            let mark = Mark { indices: vec![LogIndex(0)], mark: format!("{}", number % 7) };
+            let mark = Mark::label([LogIndex(0)], format!("{}", number % 7));
             conversation = conversation.apply(mark, 2).unwrap().0;
             saver.newest(&conversation.clone().into());
         }

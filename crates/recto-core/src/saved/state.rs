@@ -107,7 +107,7 @@ impl SavedVersion {
         VersionInfo {
             version,
             operation: self.operation,
-            description: self.description(),
+            reason: self.reason(),
             timestamp: self.timestamp,
             messages: self.figures.0 as usize,
             tokens: self.figures.1,

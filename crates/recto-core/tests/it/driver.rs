@@ -36,7 +36,7 @@ pub(crate) fn fingerprint(conversation: &Conversation) -> String {
     let batches: Vec<_> = (0..conversation.stats().total_batches)
         .map(|batch| {
             let snapshot = conversation.snapshot(BatchIndex(batch)).expect("it is on the path");
-            (snapshot.description.clone(), snapshot.timestamp, numbers(snapshot.view.iter()))
+            (snapshot.reason.clone(), snapshot.timestamp, numbers(snapshot.view.iter()))
         })
         .collect();
     let tools = conversation.tools().map(|tools| tools.tools().to_vec());
@@ -212,7 +212,7 @@ impl Pair {
                 assert_eq!(actual.view.len(), expected.message_count);
                 assert_eq!(actual.timestamp, expected.timestamp);
                 if let Some(description) = expected.description {
-                    assert_eq!(actual.description, description);
+                    assert_eq!(actual.reason, description);
                 }
             }
             (Err(error), Err(refusal)) => assert_eq!(error.code().as_str(), refusal.code),

@@ -2,7 +2,10 @@
 //! bytes, because stores recognise repeated requests by the hash of these bytes.
 
 use proptest::prelude::*;
-use recto_core::{OperationKind, Request};
+use recto_core::{
+    Arrange, BatchEnd, BatchIndex, BatchStart, Carry, LogIndex, Mark, Message, OperationKind,
+    Query, ReplaceEntries, Request, Unmark,
+};
 use testkit::corpus::REQUESTS;
 use testkit::generate::{self, Choices, Step};
 use testkit::{Model, Settings};
@@ -59,6 +62,42 @@ fn every_release_writes_the_same_bytes() {
         };
         let start = format!(r#"{{"operation":"{name}""#);
         assert!(WRITTEN.iter().any(|written| written.starts_with(&start)), "{name}");
+    }
+}
+
+#[test]
+fn a_constructor_makes_the_request_that_is_written_like_this() {
+    let entries = || [LogIndex(3), LogIndex(1)];
+    let requests: [(Request, &str); 7] = [
+        (Arrange::entries(entries()).into(), r#"{"operation":"ARRANGE","indices":[3,1]}"#),
+        (
+            Mark::label(entries(), "draft").into(),
+            r#"{"operation":"MARK","indices":[3,1],"mark":"draft"}"#,
+        ),
+        (
+            Unmark::label(entries(), "draft").into(),
+            r#"{"operation":"UNMARK","indices":[3,1],"mark":"draft"}"#,
+        ),
+        (BatchStart::from_entry(LogIndex(5)).into(), r#"{"operation":"BATCH_START","boundary":5}"#),
+        (BatchEnd::to(BatchIndex(1)).into(), r#"{"operation":"BATCH_END","targetBatchIndex":1}"#),
+        (
+            BatchEnd { target: Some(BatchIndex(0)), ..BatchEnd::carrying(Carry::All) }.into(),
+            r#"{"operation":"BATCH_END","targetBatchIndex":0,"carry":"all"}"#,
+        ),
+        (
+            ReplaceEntries::with_messages(entries(), [Message::user("x")]).into(),
+            r#"{"operation":"replace","indices":[3,1],"data":[{"role":"user","content":"x"}]}"#,
+        ),
+    ];
+    for (request, written) in requests {
+        assert_eq!(request.to_json(), written);
+    }
+    for (query, written) in [
+        (Query::last(2), r#"{"last":2}"#),
+        (Query::containing("x"), r#"{"contains":["x"]}"#),
+        (Query::marked("pinned"), r#"{"mark":"pinned"}"#),
+    ] {
+        assert_eq!(Query::from_json(written).as_ref(), Ok(&query), "{written}");
     }
 }
 

@@ -195,7 +195,7 @@ impl<'a> Planner<'a, '_> {
         self.add_turn(Side::User, user_blocks, None, at);
     }
 
-    /// Adds a turn that keeps its bytes. Its blocks are not written; they tell which calls it has.
+    /// Adds a turn that keeps its bytes. Its blocks are not written; they only name the calls of the turn.
     fn keep_original(&mut self, at: usize, original: Rc<Original<'a>>) {
         let mut converted = ConvertedParts::default();
         let mut side = Side::User;

@@ -408,7 +408,7 @@ fn a_fix_has_one_reason() {
     let request = request.unwrap().unwrap();
     assert!(request.steps.len() > 3, "{request:?}");
     let (fixed, _) = conversation.apply(request, 2).unwrap();
-    let reason = fixed.versions().last().unwrap().description;
+    let reason = fixed.versions().last().unwrap().reason;
     assert_eq!(reason, "fixed for anthropic");
 }
 

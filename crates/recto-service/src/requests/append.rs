@@ -23,8 +23,9 @@ pub struct Append<'a> {
     pub append: &'a RawValue,
     /// The format of the messages.
     pub format: TranscriptFormat,
-    /// The description of the version. Default: a generated one.
-    pub description: Option<String>,
+    /// The reason of the change. Default: a description of it.
+    #[serde(rename = "description")]
+    pub reason: Option<String>,
     /// The version that the caller has seen. The request fails with `version_conflict` if it is not
     /// the newest.
     pub expected_version: Option<At>,
@@ -63,7 +64,7 @@ impl Perform for Append<'_> {
         check_dry_run(dry_run, self.idempotency_key.as_deref(), &self.include)?;
         let (messages, remarks) = converted(self.append.get(), self.format.0)?;
         let mut operation = Step::from(recto::Append { messages });
-        operation.reason = self.description;
+        operation.reason = self.reason;
         let conversation = service.conversation(&self.conversation).await?;
         let write = WriteOptions {
             expected_version: self.expected_version.map(|at| at.0),

@@ -47,6 +47,7 @@ pub struct CachePlanOptions<'a> {
 /// The prompt-cache cost of an edit.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PlannedEdit {
     /// The conversation's name.
     pub conversation: String,

@@ -52,7 +52,7 @@ impl Perform for Lint<'_> {
             None => conversation.handle.version().await?,
         };
         let sent = ProviderView::at(&conversation.handle, version).await.in_field("at")?;
-        let fields = self.fields.as_ref().map_or(&[][..], |fields| &fields.0);
+        let fields = self.fields.as_ref().map_or(&[][..], |fields| &fields.0.0);
         let fields: Vec<(&str, &str)> =
             fields.iter().map(|(name, json)| (&**name, json.get())).collect();
         let to = Recipient {

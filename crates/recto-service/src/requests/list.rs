@@ -25,8 +25,9 @@ pub struct ListOptions {
 }
 
 /// Conversations, in the order of their names.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Conversations {
     /// The conversations.
     pub conversations: Vec<ListedConversation>,

@@ -75,7 +75,7 @@ impl Perform for Log {
         let end = before.map_or(end, |before| before.0.0.min(end));
         let limit = u32::try_from(limit.unwrap_or(50)).unwrap_or(u32::MAX);
         let start = end.saturating_sub(limit);
-        let versions = handle.versions(start..end).await?;
+        let versions = handle.versions(Version(start)..Version(end)).await?;
         let parents = ancestry::parents(handle, &versions).await?;
         let times = newest_message_times(handle, &versions).await?;
         let mut listed = Vec::with_capacity(versions.len());

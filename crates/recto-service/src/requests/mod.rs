@@ -11,7 +11,6 @@ mod create;
 mod diff;
 mod erase;
 mod export;
-mod fit;
 mod fork;
 mod import;
 mod info;
@@ -48,9 +47,6 @@ pub use self::create::{Create, Created};
 pub use self::diff::{Diff, DiffOptions, Difference};
 pub use self::erase::{Erase, Erased, ErasedEntry};
 pub use self::export::{Export, ExportOptions, Exported};
-pub use self::fit::{
-    CountTokens, FitList, FittedList, FittedMessage, ListRepair, RepairList, TokenCount,
-};
 pub use self::fork::{Fork, ForkOptions, Forked};
 pub use self::import::{Import, Imported};
 pub use self::info::{ConversationSummary, Info};

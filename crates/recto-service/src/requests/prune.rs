@@ -49,6 +49,7 @@ pub struct PruneOptions {
 /// The result of a prune, or of its dry run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Pruned {
     /// The conversation's name.
     pub conversation: String,

@@ -51,7 +51,7 @@ impl Perform for Render<'_> {
     type Response = Rendered;
 
     async fn perform(self, service: &Service) -> Result<Rendered, Error> {
-        let fields = self.fields.as_ref().map_or(&[][..], |fields| &fields.0);
+        let fields = self.fields.as_ref().map_or(&[][..], |fields| &fields.0.0);
         let fields: Vec<(&str, &str)> =
             fields.iter().map(|(name, json)| (&**name, json.get())).collect();
         let conversation = service.conversation(&self.conversation).await?;

@@ -1,6 +1,6 @@
 //! `{"conversation": NAME, "timeline": true}`
 
-use recto::{OperationKind, VersionInfo};
+use recto::{OperationKind, Version, VersionInfo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,7 @@ pub struct TokensOverTime {
 /// A version of a timeline.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TimelinePoint {
     /// The version.
     pub version: u32,
@@ -62,6 +63,23 @@ pub enum TimelineEvent {
 }
 
 impl TimelinePoint {
+    /// A version in batch 0 without an effect on the batches.
+    pub fn new(
+        version: u32,
+        operation: OperationKind,
+        tokens: u64,
+        log_tokens: u64,
+    ) -> TimelinePoint {
+        TimelinePoint {
+            version,
+            operation,
+            batch: 0,
+            event: TimelineEvent::None,
+            tokens,
+            log_tokens,
+        }
+    }
+
     fn of(info: &VersionInfo, log_tokens: u64) -> TimelinePoint {
         use OperationKind::{Compress, Fit};
         let opened = info.batch_opened_by == info.version && info.version.0 > 0;
@@ -72,12 +90,9 @@ impl TimelinePoint {
             _ => TimelineEvent::None,
         };
         TimelinePoint {
-            version: info.version.0,
-            operation: info.operation,
             batch: info.batch.0,
             event,
-            tokens: info.tokens,
-            log_tokens,
+            ..TimelinePoint::new(info.version.0, info.operation, info.tokens, log_tokens)
         }
     }
 }
@@ -88,8 +103,8 @@ impl Perform for Timeline {
     async fn perform(self, service: &Service) -> Result<TokensOverTime, Error> {
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
-        let end = handle.version().await?.0.saturating_add(1);
-        let versions = handle.versions(0..end).await?;
+        let end = Version(handle.version().await?.0.saturating_add(1));
+        let versions = handle.versions(Version(0)..end).await?;
         let lengths: Vec<usize> = versions.iter().map(|info| info.log).collect();
         let log_tokens = handle.log_tokens(&lengths).await?;
         let points = versions.iter().zip(log_tokens);

@@ -28,6 +28,7 @@ pub struct Verify {
 /// The result of verifying a store.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct StoreVerification {
     /// Whether everything is as it was written.
     pub sound: bool,
@@ -58,6 +59,14 @@ pub struct Verification {
     pub faults: Vec<String>,
 }
 
+impl StoreVerification {
+    /// The verification of these conversations, with the damage that the database found.
+    pub fn of(conversations: Vec<Verification>, store: Vec<String>) -> StoreVerification {
+        let sound = store.is_empty() && conversations.iter().all(|verified| verified.sound);
+        StoreVerification { sound, conversations, store }
+    }
+}
+
 impl Verification {
     /// A report about the conversation of this name.
     pub fn of(name: String, report: VerifyReport) -> Verification {
@@ -79,11 +88,9 @@ impl Perform for VerifyStore {
     async fn perform(self, service: &Service) -> Result<StoreVerification, Error> {
         let recto = service.recto();
         let reports = recto.verify_all(&mut |_, _| {}).await?;
-        let conversations: Vec<Verification> =
+        let conversations =
             reports.into_iter().map(|(name, report)| Verification::of(name, report)).collect();
-        let store = recto.check().await?;
-        let sound = store.is_empty() && conversations.iter().all(|verified| verified.sound);
-        Ok(StoreVerification { sound, conversations, store })
+        Ok(StoreVerification::of(conversations, recto.check().await?))
     }
 }
 

@@ -145,7 +145,7 @@ impl std::fmt::Debug for Connections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let status = self.pool.status();
         f.debug_struct("Connections")
-            .field("most", &status.max_size)
+            .field("max_size", &status.max_size)
             .field("open", &status.size)
             .finish_non_exhaustive()
     }

@@ -83,7 +83,7 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
-/// Options of a PostgreSQL store.
+/// Options of a PostgreSQL store. Fields may be added: construct it with `..PostgresOptions::default()`.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
     /// Maximum number of connections. Default: 8.

@@ -54,7 +54,7 @@ SELECT below.fork FROM below
 JOIN recto_conversations n ON n.tenant = $1 AND n.id = below.fork
 WHERE n.name IS NOT NULL";
 
-/// Tells other processes to drop the rows that they hold in memory.
+/// Counts a rewrite. Other processes drop the rows that they hold in memory when the count has changed.
 pub(super) const COUNT_REWRITE: &str = r"
 INSERT INTO recto_rewrites AS old (tenant, count) VALUES ($1, 1)
 ON CONFLICT (tenant) DO UPDATE SET count = old.count + 1";

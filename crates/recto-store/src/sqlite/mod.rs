@@ -53,7 +53,7 @@ use crate::{
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 
-/// Options of a SQLite store.
+/// Options of a SQLite store. Fields may be added: construct it with `..SqliteOptions::default()`.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
     /// Whether a new file gets a search index. Default: true. An existing file keeps what it was

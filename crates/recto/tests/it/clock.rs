@@ -73,10 +73,10 @@ async fn work(store: &Arc<dyn Store>, clocks: [Clock; 2]) -> Conversation {
 async fn all_but_times(conversation: &Conversation) -> Value {
     let newest = conversation.version().await.unwrap();
     let mut versions = Vec::new();
-    for info in conversation.versions(0..newest.0 + 1).await.unwrap() {
+    for info in conversation.versions(Version(0)..Version(newest.0 + 1)).await.unwrap() {
         let entries = conversation.messages_at(info.version).await.unwrap();
         let view: Vec<u32> = entries.iter().map(|entry| entry.index.0).collect();
-        versions.push(json!([info.version, info.description, info.batch, view]));
+        versions.push(json!([info.version, info.reason, info.batch, view]));
     }
     let blame = conversation.blame(LogIndex(3)).await.unwrap();
     let blame: Vec<String> = blame.iter().map(|step| step.version.to_string()).collect();
@@ -106,7 +106,7 @@ async fn nothing_is_ordered_by_the_clock(place: Place) {
     };
     assert_eq!(names(place.recto().list(None, 9).await.unwrap()), ["a", "b"]);
     // The clock has jumped, and its times were recorded.
-    let versions = jumped.versions(0..100).await.unwrap();
+    let versions = jumped.versions(Version(0)..Version(100)).await.unwrap();
     let times: Vec<Timestamp> = versions.iter().map(|info| info.timestamp).collect();
     assert!(!times.is_sorted() && JUMPS.iter().all(|time| times.contains(time)), "{times:?}");
 }
@@ -114,7 +114,7 @@ async fn nothing_is_ordered_by_the_clock(place: Place) {
 async fn queries_by_time_use_the_recorded_times(place: Place) {
     let conversation = work(&place.store, [jumping(), jumping()]).await;
     let newest = conversation.version().await.unwrap();
-    let versions = conversation.versions(0..newest.0 + 1).await.unwrap();
+    let versions = conversation.versions(Version(0)..Version(newest.0 + 1)).await.unwrap();
     // An entry has the time of the version that added it.
     let mut arrived: Vec<(LogIndex, Timestamp)> = Vec::new();
     let mut seen = 0;

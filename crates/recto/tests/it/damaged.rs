@@ -112,7 +112,7 @@ async fn call_everything(conversation: &Conversation) {
     let _ = conversation.erase(LogIndex(0)).await;
     let _ = conversation.erase(LogIndex(u32::MAX)).await;
     let _ = conversation.fork("fork", Version(u32::MAX)).await;
-    let _ = conversation.versions(u32::MAX - 1..u32::MAX).await;
+    let _ = conversation.versions(Version(u32::MAX - 1)..Version(u32::MAX)).await;
     let _ = conversation.version_info(Version(u32::MAX)).await;
     let _ = conversation.messages().await;
     let _ = conversation.message(LogIndex(u32::MAX - 1)).await;

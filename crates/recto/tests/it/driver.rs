@@ -135,7 +135,7 @@ impl Pair {
                     assert_eq!(message.text(), self.model.text(index.as_usize()));
                 }
                 if let Some(description) = theirs.description {
-                    assert_eq!(ours.description, description);
+                    assert_eq!(ours.reason, description);
                 }
             }
             (Err(error), Err(refusal)) => assert_eq!(error.code(), refusal.code),

@@ -83,7 +83,7 @@ async fn read(recto: &Recto) -> Value {
                 let entries = conversation.messages_at(version).await.unwrap();
                 let about = conversation.version_info(version).await.unwrap();
                 let view: Vec<u32> = entries.iter().map(|entry| entry.index.0).collect();
-                versions.push(json!({ "why": about.description, "view": view }));
+                versions.push(json!({ "why": about.reason, "view": view }));
             }
             let mut log = Vec::new();
             for index in (0..info.messages).map(LogIndex) {

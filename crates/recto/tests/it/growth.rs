@@ -89,7 +89,7 @@ async fn storing_and_opening_a_request_of_many_operations_is_linear() {
         assert_eq!(again.stats().await.unwrap().current_batch_messages, count as usize);
         let blame = again.blame(LogIndex(10)).await.unwrap();
         assert_eq!(blame.len(), 2);
-        assert_eq!(blame[1].description, "DELETE 1 entry");
+        assert_eq!(blame[1].reason, "DELETE 1 entry");
         assert!(again.verify().await.unwrap().is_sound());
     }
     assert!(sizes[1] < 5 * sizes[0], "{sizes:?} bytes");

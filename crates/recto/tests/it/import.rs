@@ -49,8 +49,9 @@ async fn a_session_is_imported_with_its_versions_and_its_compaction() {
     let imported = into.finish().await.unwrap();
     assert_eq!((imported.len(), &*imported[0].name, imported[0].messages), (1, "counting", 3));
     let conversation = recto.conversation("counting").await.unwrap();
-    let versions = conversation.versions(0..imported[0].version.0 + 1).await.unwrap();
-    let reasons: Vec<&str> = versions.iter().map(|version| &*version.description).collect();
+    let versions =
+        conversation.versions(Version(0)..Version(imported[0].version.0 + 1)).await.unwrap();
+    let reasons: Vec<&str> = versions.iter().map(|version| &*version.reason).collect();
     assert!(reasons.contains(&"the session was compacted"), "{reasons:?}");
     assert_eq!(conversation.messages_at(Version(1)).await.unwrap().len(), 1);
     assert!(conversation.verify().await.unwrap().is_sound());

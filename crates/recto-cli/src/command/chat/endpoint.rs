@@ -2,11 +2,11 @@
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use recto::engine::json::Pairs;
 use recto_agent::{CommandTool, Endpoint, HttpModel, McpServer, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::pairs::Pairs;
 use super::{mcp, tool};
 use crate::context::Context;
 use crate::failure::Failure;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use recto::engine::json::Pairs;
 use recto_agent::McpServer;
 use serde::Deserialize;
 
-use super::pairs::Pairs;
 use crate::context::Context;
 use crate::failure::Failure;
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use recto::Tool;
+use recto::engine::json::Pairs;
 use recto_agent::CommandTool;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::pairs::Pairs;
 use crate::context::Context;
 use crate::failure::Failure;
 

@@ -42,7 +42,7 @@ fn entry(scenario: &Scenario, index: LogIndex) -> Value {
 fn step(version: &VersionInfo, outcome: &Outcome) -> Value {
     json!({
         "operation": version.operation,
-        "description": version.description,
+        "description": version.reason,
         "view": outcome.view(),
         "result": outcome.to_json(),
     })

@@ -123,7 +123,7 @@ fn blame(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
         };
         let style = if number + 1 == blames.len() { BAD } else { Style::new() };
         let (version, operation) = (blame.version, blame.operation);
-        let by = match reason(operation, &blame.description) {
+        let by = match reason(operation, &blame.reason) {
             Reason::Given(why) => format!("{operation}: {why}"),
             Reason::Generated("") => operation.to_string(),
             Reason::Generated(what) => format!("{operation} {what}"),
@@ -176,8 +176,8 @@ fn version_line(
 ) -> Result<(), Failure> {
     let then = scenario.conversation.at(version.version)?;
     let strip = strip(scenario, then.log().len(), then.view());
-    let VersionInfo { version, operation, tokens, description, .. } = version;
-    let (Reason::Given(why) | Reason::Generated(why)) = reason(*operation, description);
+    let VersionInfo { version, operation, tokens, reason: given, .. } = version;
+    let (Reason::Given(why) | Reason::Generated(why)) = reason(*operation, given);
     let why = one_line(why, WIDTH - 45);
     let line = format!("v{version} {operation:<11} {tokens:>4} tokens  {strip}  {why}");
     writeln!(out, "{}", line.trim_end())?;

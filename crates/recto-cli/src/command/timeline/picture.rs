@@ -125,14 +125,8 @@ mod tests {
 
     #[test]
     fn a_picture_is_well_formed_for_any_name() {
-        let point = Point {
-            version: 0,
-            operation: OperationKind::Create,
-            batch: 0,
-            event: Event::Compression,
-            tokens: 5,
-            log_tokens: 9,
-        };
+        let mut point = Point::new(0, OperationKind::Create, 5, 9);
+        point.event = Event::Compression;
         for points in [vec![], vec![point.clone()], vec![point; 3]] {
             let svg = draw("<script>\u{1b}&\"", &points);
             assert!(svg.contains("of &lt;script&gt;\\u{1b}&amp;&quot;</text>"));

@@ -107,7 +107,9 @@ mod tests {
     use super::*;
 
     fn point(version: u32, tokens: u64, log_tokens: u64, event: Event) -> Point {
-        Point { version, operation: OperationKind::Append, batch: 0, event, tokens, log_tokens }
+        let mut point = Point::new(version, OperationKind::Append, tokens, log_tokens);
+        point.event = event;
+        point
     }
 
     #[test]

@@ -17,7 +17,7 @@ fn effects_on(conversation: &Conversation, index: u32) -> Vec<String> {
             other => panic!("an unknown effect: {other:?}"),
         };
         assert_eq!(blame.timestamp, i64::from(blame.version.0), "sent at the time 1, 2, 3 …");
-        format!("{} {effect} by {}: {}", blame.version, blame.operation, blame.description)
+        format!("{} {effect} by {}: {}", blame.version, blame.operation, blame.reason)
     };
     blames.iter().map(line).collect()
 }

@@ -67,7 +67,7 @@ fn a_description_is_generated_if_none_is_given() {
     let conversation = after(fresh(), &[&append(3)]);
     for (request, expected) in MADE {
         let (next, _) = send(&conversation, request, 7).expect(request);
-        assert_eq!(newest(&next).description, *expected, "{request}");
+        assert_eq!(newest(&next).reason, *expected, "{request}");
         assert_eq!(newest(&next).timestamp, 7);
     }
 }
@@ -79,11 +79,11 @@ fn a_given_description_is_kept_unchanged() {
     for (request, _) in MADE.iter().filter(|(request, _)| !request.contains("ops")) {
         let described = request.replacen('{', &format!(r#"{{"description":{},"#, json!(given)), 1);
         let (next, outcome) = send(&conversation, &described, 7).expect(request);
-        assert_eq!(newest(&next).description, given, "{request}");
+        assert_eq!(newest(&next).reason, given, "{request}");
         let batch = next.stats().current_batch_index;
         if batch == BatchIndex(1) {
             let snapshot = next.snapshot(batch).expect("it is current");
-            assert_eq!(snapshot.description, given, "{request}");
+            assert_eq!(snapshot.reason, given, "{request}");
             assert_eq!(snapshot.timestamp, 7, "{request}");
         }
         assert_eq!(outcome.affected_batch(), batch);
@@ -109,7 +109,7 @@ fn a_snapshot_has_the_time_and_the_reason_of_its_batch() {
         .map(|batch| conversation.snapshot(BatchIndex(batch)).expect("it is on the path"))
         .map(|found| {
             let messages = numbers(found.messages().map(|(index, _)| index));
-            (found.description.clone(), found.timestamp, messages)
+            (found.reason.clone(), found.timestamp, messages)
         })
         .collect();
     let row = |why: &str, when: i64, view: &[usize]| (why.to_owned(), when, view.to_vec());
@@ -136,7 +136,7 @@ fn a_batch_number_that_is_used_again_has_its_new_reason() {
         ],
     );
     let why = |conversation: &Conversation| {
-        conversation.snapshot(BatchIndex(1)).map(|found| found.description)
+        conversation.snapshot(BatchIndex(1)).map(|found| found.reason)
     };
     assert_eq!(why(&conversation).as_deref(), Ok("second"));
     let at = conversation.at(Version(2)).expect("it exists");

@@ -22,7 +22,7 @@ fn the_description_of_new_tools_replaces_a_stale_one_in_a_new_batch() {
     let next = set(&conversation, &["new"]);
     assert_eq!(texts(&next), [description("new"), "x".into()]);
     assert_eq!(next.stats().current_batch_index, BatchIndex(1));
-    assert_eq!(next.snapshot(BatchIndex(1)).map(|found| found.description), Ok("SET_TOOLS".into()));
+    assert_eq!(next.snapshot(BatchIndex(1)).map(|found| found.reason), Ok("SET_TOOLS".into()));
     let (back, outcome) = next.apply(Rollback::ToBatch(BatchIndex(0)), 51).expect("it exists");
     assert_eq!(texts(&back), [description("new"), "x".into()], "the tools are the new ones");
     assert!(!outcome.tools_changed());

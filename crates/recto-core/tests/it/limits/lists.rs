@@ -60,7 +60,7 @@ fn a_filter_may_have_a_hundred_thousand_words() {
         let request = format!(r#"{{"operation":"FILTER","{field}":[{words}]}}"#);
         let (next, _) = send(&conversation, &request, 2).expect("it is accepted");
         assert_eq!(view(&next), left, "{field}");
-        let described = next.versions().next_back().expect("it has versions").description;
+        let described = next.versions().next_back().expect("it has versions").reason;
         assert!(described.len() < 1_000, "a description is short");
     }
     let query = format!(r#"{{"contains":[{words}]}}"#);

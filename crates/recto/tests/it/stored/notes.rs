@@ -35,7 +35,7 @@ async fn a_note_is_stored_with_its_version_and_survives_packing(place: Place) {
     for conversation in [conversation, place.recto().conversation("a").await.unwrap()] {
         let mut found = Vec::new();
         let end = conversation.version().await.unwrap().0 + 1;
-        for version in conversation.versions(0..end).await.unwrap() {
+        for version in conversation.versions(Version(0)..Version(end)).await.unwrap() {
             let info = conversation.version_info(version.version).await.unwrap();
             assert_eq!(info, version);
             found.extend(version.note.map(|note| (version.version.0, note.json().to_owned())));

@@ -50,10 +50,11 @@ async fn a_long_conversation_is_packed_and_every_version_stays_readable(place: P
     let newest = again.version().await.unwrap();
     assert_eq!(newest, Version(307));
     let mut visible = 0;
-    for (number, info) in again.versions(0..308).await.unwrap().iter().enumerate() {
+    for (number, info) in again.versions(Version(0)..Version(308)).await.unwrap().iter().enumerate()
+    {
         let entries = again.messages_at(Version(number as u32)).await.unwrap();
-        visible = if info.description.starts_with("APPEND") { visible + 1 } else { visible.min(3) };
-        assert_eq!(entries.len(), visible, "version {number}: {}", info.description);
+        visible = if info.reason.starts_with("APPEND") { visible + 1 } else { visible.min(3) };
+        assert_eq!(entries.len(), visible, "version {number}: {}", info.reason);
         for entry in entries {
             assert_eq!(entry.message.text(), format!("message number {}", entry.index));
         }

@@ -130,7 +130,7 @@ async fn a_version_names_the_version_that_opened_its_batch(place: Place) {
     conversation.apply(Rollback::ToBatch(recto::BatchIndex(0))).await.unwrap();
     conversation.apply(start()).await.unwrap();
     let again = place.recto().conversation("a").await.unwrap();
-    let versions = again.versions(0..6).await.unwrap();
+    let versions = again.versions(Version(0)..Version(6)).await.unwrap();
     let batches: Vec<(usize, u32)> =
         versions.iter().map(|info| (info.batch.0, info.batch_opened_by.0)).collect();
     assert_eq!(batches, [(0, 0), (0, 0), (1, 2), (1, 2), (0, 0), (1, 5)]);
@@ -187,10 +187,13 @@ async fn a_read_does_not_wait_for_a_commit_of_the_same_conversation() {
     while store.commits() == commits {
         tokio::task::yield_now().await;
     }
-    let read =
-        async { (conversation.messages().await.unwrap(), conversation.stats().await.unwrap()) };
+    let folder = tempfile::tempdir().unwrap();
+    let read = async {
+        recto.backup(folder.path().join("backup.db")).await.unwrap();
+        (conversation.messages().await.unwrap(), conversation.stats().await.unwrap())
+    };
     let read = tokio::time::timeout(Duration::from_secs(10), read).await;
-    let (messages, stats) = read.expect("the read ends while the commit waits");
+    let (messages, stats) = read.expect("the reads and the backup end while the commit waits");
     assert_eq!(
         (messages.len(), stats.total_messages),
         (1, 1),
