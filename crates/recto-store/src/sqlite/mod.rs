@@ -27,6 +27,7 @@ mod read;
 mod readers;
 mod schema;
 mod search_index;
+mod word_segments;
 mod write_queue;
 mod write_request;
 

@@ -223,6 +223,12 @@ fn head(db: &Connection, number: Number, id: ConversationId) -> Result<Head, Fau
     }
 }
 
+/// The number of log entries that a conversation does not share with its ancestors.
+pub(super) fn own_entries(db: &Connection, conversation: &Conversation) -> Result<u32, Fault> {
+    let shared = conversation.parent()?.map_or(0, |parent| parent.entries);
+    Ok(head(db, conversation.number, conversation.id)?.entries.saturating_sub(shared))
+}
+
 pub(super) fn head_checksum(place: i64, head: &Head) -> i64 {
     Checksum::at(place)
         .number(i64::from(head.entries))

@@ -355,12 +355,15 @@ fn remove(
             Some(parent) => Some(read::conversation(db, parent.id)?),
             None => None,
         };
-        delete_rows(db, row.number, has_index)?;
+        delete_rows(db, &row, has_index)?;
     }
     Ok(())
 }
 
-fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), Fault> {
+fn delete_rows(db: &Connection, row: &read::Conversation, has_index: bool) -> Result<(), Fault> {
+    let number = row.number;
+    // A conversation with damaged rows can be removed.
+    let entries = read::own_entries(db, row).ok();
     let (commits, pages) = (number.places(), number.all_pages());
     db.prepare_cached("DELETE FROM commits WHERE place BETWEEN ?1 AND ?2")?
         .execute([commits.start(), commits.end()])?;
@@ -369,7 +372,7 @@ fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), F
     db.prepare_cached("DELETE FROM keys WHERE conversation = ?1")?.execute([number])?;
     db.prepare_cached("DELETE FROM conversations WHERE number = ?1")?.execute([number])?;
     if has_index {
-        search_index::remove_all(db, number)?;
+        search_index::remove_all(db, number, entries)?;
     }
     Ok(())
 }

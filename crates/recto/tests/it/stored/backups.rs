@@ -288,6 +288,63 @@ async fn lost_rows_of_the_search_index_are_noticed() {
     }
 }
 
+/// A copy of a file with 300 messages, whose words are in the index, not in the waiting table, after a change.
+async fn indexed_file(folder: &tempfile::TempDir, change: &str) -> recto::Recto {
+    let source = sqlite().await;
+    let recto = source.recto();
+    recto.create("a", settings()).await.unwrap().append((0..300).map(say)).await.unwrap();
+    recto.create("short", settings()).await.unwrap().append([say(1_000)]).await.unwrap();
+    let path = folder.path().join("copy.db");
+    recto.backup(&path).await.unwrap();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let indexed: u32 =
+        db.query_row("SELECT count(*) FROM words_docsize", [], |row| row.get(0)).unwrap();
+    assert_eq!(indexed, 300);
+    db.execute_batch(change).unwrap();
+    recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap()
+}
+
+/// The number of words in the index, not in the waiting table.
+fn indexed_words(folder: &tempfile::TempDir) -> u32 {
+    let db = rusqlite::Connection::open(folder.path().join("copy.db")).unwrap();
+    db.execute_batch("CREATE VIRTUAL TABLE temp.listed USING fts5vocab(main, words, instance)")
+        .unwrap();
+    db.query_row("SELECT count(*) FROM temp.listed", [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn a_message_that_a_damaged_search_index_would_keep_is_not_erased_or_removed() {
+    for change in [
+        "DELETE FROM words_docsize WHERE id & 4294967295 = 7",
+        "DELETE FROM words_docsize",
+        "UPDATE words_docsize SET id = id + 1000 WHERE id & 4294967295 = 7",
+        "UPDATE words_docsize SET origin = 99 WHERE id & 4294967295 = 7",
+        "UPDATE words_docsize SET origin = 0 WHERE id & 4294967295 = 7",
+        "UPDATE words_docsize SET origin = NULL WHERE id & 4294967295 = 7",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let recto = indexed_file(&folder, change).await;
+        let found = recto.check().await.unwrap();
+        assert!(found.iter().any(|fault| fault.contains("search index")), "{change}: {found:?}");
+        let conversation = recto.conversation("a").await.unwrap();
+        let refused = conversation.erase(recto::LogIndex(7)).await.unwrap_err();
+        assert_eq!(refused.code(), "storage", "{change}: {refused}");
+        assert!(refused.to_string().contains("`clean` builds it again"), "{change}: {refused}");
+        assert_eq!(recto.remove("a").await.unwrap_err().code(), "storage", "{change}");
+        assert_eq!(texts(&conversation).await[7], say(7).text(), "{change}: nothing was changed");
+        // No word of this one was moved into the index.
+        recto.remove("short").await.unwrap();
+        // As the error says.
+        recto.clean().await.unwrap();
+        assert_eq!(recto.check().await.unwrap(), Vec::<String>::new(), "{change}");
+        conversation.erase(recto::LogIndex(7)).await.unwrap();
+        assert_eq!(texts(&conversation).await[7], "[erased]", "{change}");
+        recto.remove("a").await.unwrap();
+        drop((conversation, recto));
+        assert_eq!(indexed_words(&folder), 0, "{change}");
+    }
+}
+
 async fn a_backup_of_a_conversation_that_exists_under_another_name_is_not_restored(place: Place) {
     let recto = place.recto();
     for name in ["a", "b", "c"] {
