@@ -275,13 +275,13 @@ impl Store for SqliteStore {
         self.read("looking for a conversation", move |db| read::find(db, &tenant, &name))
     }
 
-    fn get<'a>(
+    fn get_all<'a>(
         &'a self,
         tenant: &'a Tenant,
-        id: ConversationId,
-    ) -> StoreFuture<'a, Option<ConversationRow>> {
+        ids: Vec<ConversationId>,
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
         let tenant = tenant.clone();
-        self.read("looking for a conversation", move |db| read::get(db, &tenant, id))
+        self.read("looking for conversations", move |db| read::get_all(db, &tenant, ids))
     }
 
     fn list<'a>(
