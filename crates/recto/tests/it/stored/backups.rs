@@ -2,6 +2,8 @@
 
 use recto::{Message, Tenant, Truncate, Version, WriteOptions};
 
+use recto_store::PageKind;
+
 use super::{say, settings, texts};
 use crate::places::{Place, memory, on_every_store, sqlite};
 
@@ -13,6 +15,7 @@ on_every_store! {
     an_interrupted_restoration_leaves_whole_conversations_and_is_completed
     long_work_reports_its_progress
     a_conversation_that_is_restored_at_an_older_version_is_read_again
+    a_backup_copies_no_damaged_row
 }
 
 async fn a_backup_can_be_opened_and_restored(place: Place) {
@@ -127,6 +130,79 @@ async fn an_interrupted_restoration_leaves_whole_conversations_and_is_completed(
     }
     assert_eq!(target.store().survey().await.unwrap().len(), 22, "the removed one has no name");
     assert_eq!(target.store().check().await, Ok(vec![]));
+}
+
+/// Changes a byte in the body of one row of a conversation: in a page of this kind, or in a commit.
+async fn damage_row(store: &dyn recto::Store, name: &str, page: Option<PageKind>) {
+    let row = store.find(&Tenant::default(), name).await.unwrap().unwrap();
+    let mut rewrite = recto_store::Rewrite::default();
+    let damage = |body: &mut Vec<u8>| {
+        let middle = body.len() / 2;
+        body[middle] ^= 1;
+    };
+    match page {
+        Some(kind) => {
+            let mut pages = store.pages(row.id, kind, 0..u32::MAX, true).await.unwrap();
+            let mut page = pages.pop().unwrap();
+            damage(&mut page.body);
+            rewrite.pages.push(page);
+        }
+        None => {
+            let mut rows = store.commits(row.id, None).await.unwrap();
+            let mut commit = rows.pop().unwrap();
+            damage(&mut commit.body);
+            rewrite.commits.push(commit);
+        }
+    }
+    store.rewrite(row.id, row.head.version, rewrite).await.unwrap();
+}
+
+async fn a_backup_copies_no_damaged_row(place: Place) {
+    check_backup_of_damaged_rows(place.store.clone(), place.is_file()).await;
+}
+
+#[tokio::test]
+async fn a_backup_of_a_store_without_a_search_index_copies_no_damaged_row() {
+    let store = std::sync::Arc::new(recto::MemoryStore::without_search());
+    check_backup_of_damaged_rows(store, false).await;
+}
+
+async fn check_backup_of_damaged_rows(store: std::sync::Arc<dyn recto::Store>, is_file: bool) {
+    let recto = recto::Recto::with_store(store.clone(), recto::Options::default());
+    let damages = [("b", Some(PageKind::Records)), ("c", Some(PageKind::Entries)), ("d", None)];
+    for name in ["a", "b", "c", "d", "e"] {
+        let conversation = recto.create(name, settings()).await.unwrap();
+        for number in 0..100 {
+            conversation.append([say(number)]).await.unwrap();
+        }
+    }
+    for (name, page) in damages {
+        damage_row(&*store, name, page).await;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    if !is_file {
+        // A file is copied as it is, and its own checksums belong to the new bytes.
+        assert_eq!(recto.backup(&path).await.unwrap_err().code(), "storage");
+        assert!(!path.exists());
+    }
+    let made = recto.backup_damaged(&path, &mut |_| {}).await.unwrap();
+    let is_listed = |name: &str| {
+        made.damage.iter().any(|damage| damage.starts_with(&format!("{name:?} is not in")))
+    };
+    let fresh = memory().await;
+    let restored = fresh.recto().restore(&path).await.unwrap();
+    assert_eq!(restored.conversations, 2, "{restored:?}");
+    assert_eq!(restored.entries, 200);
+    for (name, page) in damages {
+        assert_eq!(is_listed(name), !is_file, "{page:?}: {:?}", made.damage);
+        let is_found = restored.damaged.iter().any(|damaged| damaged.name == name);
+        assert_eq!(is_found, is_file, "{page:?}: {restored:?}");
+    }
+    for name in ["a", "e"] {
+        let conversation = fresh.recto().conversation(name).await.unwrap();
+        assert!(conversation.verify().await.unwrap().is_sound(), "{name}");
+    }
 }
 
 /// One damaged conversation of three.
