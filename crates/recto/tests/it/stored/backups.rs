@@ -16,6 +16,7 @@ on_every_store! {
     long_work_reports_its_progress
     a_conversation_that_is_restored_at_an_older_version_is_read_again
     a_backup_copies_no_damaged_row
+    a_conversation_with_an_unknown_counter_is_verified_copied_and_salvaged
 }
 
 async fn a_backup_can_be_opened_and_restored(place: Place) {
@@ -203,6 +204,63 @@ async fn check_backup_of_damaged_rows(store: std::sync::Arc<dyn recto::Store>, i
         let conversation = fresh.recto().conversation(name).await.unwrap();
         assert!(conversation.verify().await.unwrap().is_sound(), "{name}");
     }
+}
+
+#[derive(Debug)]
+struct OwnCounter;
+
+impl recto::Counter for OwnCounter {
+    fn name(&self) -> &str {
+        "own"
+    }
+    fn count(&self, text: &str) -> u64 {
+        text.len() as u64
+    }
+}
+
+/// Two programs use the store, and one of them lacks a counter of the other.
+async fn a_conversation_with_an_unknown_counter_is_verified_copied_and_salvaged(place: Place) {
+    let with = |store: &std::sync::Arc<dyn recto::Store>| {
+        let counters: Vec<std::sync::Arc<dyn recto::Counter>> =
+            vec![std::sync::Arc::new(OwnCounter)];
+        recto::Recto::with_store(
+            store.clone(),
+            recto::Options { counters, ..recto::Options::default() },
+        )
+    };
+    let owner = with(&place.store);
+    for name in ["a", "b", "c"] {
+        let settings =
+            if name == "b" { recto::Settings::counting_with(OwnCounter) } else { settings() };
+        let conversation = owner.create(name, settings).await.unwrap();
+        for number in 0..70 {
+            conversation.append([say(number)]).await.unwrap();
+        }
+        conversation.apply(Truncate { keep_last: Some(3), ..Default::default() }).await.unwrap();
+    }
+    owner.conversation("b").await.unwrap().fork("fork", Version(9)).await.unwrap();
+    let expected = owner.conversation("b").await.unwrap().stats().await.unwrap().tokens;
+
+    let recto = place.recto();
+    for (name, report) in recto.verify_all(&mut |_, _| {}).await.unwrap() {
+        assert!(report.is_sound(), "{name}: {report:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    let fresh = memory().await;
+    assert_eq!(fresh.recto().restore(&path).await.unwrap().conversations, 4);
+    let restored = with(&fresh.store).conversation("b").await.unwrap();
+    assert_eq!(restored.stats().await.unwrap().tokens, expected);
+    // Also if the conversation was continued since.
+    restored.append([say(70)]).await.unwrap();
+    let again = fresh.recto().restore(&path).await.unwrap();
+    assert_eq!((again.already_there, again.newer.len()), (4, 1));
+
+    let salvaged = recto.salvage("b", "copy").await.unwrap();
+    assert_eq!((salvaged.messages, salvaged.faults.len()), (70, 1), "{salvaged:?}");
+    assert!(salvaged.faults[0].contains("counts with \"approx\""), "{salvaged:?}");
+    assert_eq!(texts(&recto.conversation("copy").await.unwrap()).await.len(), 3);
 }
 
 /// One damaged conversation of three.
