@@ -488,6 +488,8 @@ mod tests {
                 endpoint.clone().key("sk-1"),
                 endpoint.clone().header("api-key", "sk-1"),
                 Endpoint::new(url.replace("//", "//u:sk-1@"), "m"),
+                Endpoint::new(url.replace("//", "//:sk-1@"), "m"),
+                Endpoint::new(url.replace("//", "//sk-1@"), "m"),
             ] {
                 let error = HttpModel::openai_chat(with_secret.clone()).unwrap_err().to_string();
                 assert!(error.contains("plain HTTP") && !error.contains("sk-1"), "{error}");

@@ -81,7 +81,7 @@ fn is_loopback(url: &reqwest::Url) -> bool {
 }
 
 /// Refuses to send secrets over plain HTTP to another machine, because every machine on the way could read
-/// them. `has_secrets` refers to the headers. A password or a key in the URL is also a secret.
+/// them. `has_secrets` refers to the headers. A user name, a password or a key in the URL is also a secret.
 pub(crate) fn check_plain_http(
     url: &str,
     has_secrets: bool,
@@ -90,7 +90,7 @@ pub(crate) fn check_plain_http(
     let parsed = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
     let is_refused = parsed.scheme() == "http"
         && !is_loopback(&parsed)
-        && (has_secrets || parsed.password().is_some() || has_secret_query(&parsed));
+        && (has_secrets || has_credentials(&parsed) || has_secret_query(&parsed));
     match is_refused && !is_allowed {
         true => Err(format!(
             "the key would be sent over plain HTTP to {:?}, where others can read it; use https, or \
@@ -99,6 +99,11 @@ pub(crate) fn check_plain_http(
         )),
         false => Ok(()),
     }
+}
+
+/// Whether a URL has a password, or a user name: some servers take the key as the name.
+fn has_credentials(url: &reqwest::Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
 }
 
 /// Whether a parameter of the query has the name of a secret, such as `key` or `access_token`.

@@ -1,6 +1,7 @@
 //! A store in the memory of this process. It shows in plain code what the other stores do with a
 //! database.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{Bound, Range};
@@ -343,16 +344,22 @@ impl Store for MemoryStore {
         })
     }
 
-    fn get<'a>(
+    fn get_all<'a>(
         &'a self,
         tenant: &'a Tenant,
-        id: ConversationId,
-    ) -> StoreFuture<'a, Option<ConversationRow>> {
+        mut ids: Vec<ConversationId>,
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
         self.answer(move |tables| {
-            let Ok(rows) = tables.rows(id) else { return Ok(None) };
-            let named = (tenant.clone(), rows.row.name.clone());
-            let is_named = tables.names.get(&named) == Some(&id);
-            is_named.then(|| tables.row(id, &mut Lineages::default())).transpose()
+            let mut lineages = Lineages::default();
+            // Forks before their ancestors, so that they share one lineage.
+            ids.sort_unstable_by_key(|id| Reverse(*id));
+            let is_named = |id: &ConversationId| {
+                tables.rows(*id).is_ok_and(|rows| {
+                    tables.names.get(&(tenant.clone(), rows.row.name.clone())) == Some(id)
+                })
+            };
+            let named = ids.into_iter().filter(is_named);
+            named.map(|id| tables.row(id, &mut lineages)).collect()
         })
     }
 

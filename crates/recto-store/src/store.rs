@@ -39,7 +39,17 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
         &'a self,
         tenant: &'a Tenant,
         id: ConversationId,
-    ) -> StoreFuture<'a, Option<ConversationRow>>;
+    ) -> StoreFuture<'a, Option<ConversationRow>> {
+        Box::pin(async move { Ok(self.get_all(tenant, vec![id]).await?.pop()) })
+    }
+
+    /// [Finds](Self::get) several conversations of a tenant by their ids, each given once. Removed ones are not
+    /// in the result, and the order is not defined. Ancestors that they share are read once.
+    fn get_all<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        ids: Vec<ConversationId>,
+    ) -> StoreFuture<'a, Vec<ConversationRow>>;
 
     /// Lists at most `limit` conversations whose names follow `after`, ordered by the bytes of the name.
     fn list<'a>(

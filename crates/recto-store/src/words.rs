@@ -117,11 +117,6 @@ impl WordSums {
     pub fn remove(&mut self, hit: Hit) -> bool {
         self.0.remove(&hit).is_some()
     }
-
-    /// The entries that are left.
-    pub fn entries(&self) -> impl Iterator<Item = Hit> {
-        self.0.keys().copied()
-    }
 }
 
 /// A hash that detects accidental changes (FNV-1a).

@@ -12,6 +12,7 @@ use recto_store::{ConversationId, ConversationRow, Store, SurveyedConversation, 
 use tracing::Instrument;
 
 use crate::recto::Options;
+use crate::row_reader::RowReader;
 use crate::store_copy::{NewerConversation, RenamedConversation, RestoreReport, Source, StoreCopy};
 use crate::verify::Verification;
 use crate::{Error, Progress, ProgressFn, Recto};
@@ -178,8 +179,9 @@ impl Recto {
             std::cmp::Ordering::Equal => present.head.link == row.head.link,
             // Versions were added since.
             std::cmp::Ordering::Greater => {
-                let handle = self.for_tenant(tenant.clone()).handle_of(present.clone());
-                let records = handle.load().await?.reader.records(row.head.version).await?;
+                let (store, lineage) = (self.shared.store.clone(), present.lineage.clone());
+                let reader = RowReader::new(store, present.id, lineage).await?;
+                let records = reader.records(row.head.version).await?;
                 records.iter().any(|(number, record)| {
                     *number == row.head.version && record.link == row.head.link
                 })

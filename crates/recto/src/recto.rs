@@ -301,7 +301,8 @@ impl Recto {
 
     /// Writes the store's files again without free space. After that they hold no data of removed
     /// conversations, or of erased and pruned messages. It takes as long as copying the whole store, so
-    /// call it once after several removals. Damaged indexes of a SQLite file are built again.
+    /// call it once after several removals. It builds damaged indexes of a SQLite file again, and all indexes of
+    /// PostgreSQL.
     pub async fn clean(&self) -> Result<(), Error> {
         let span = tracing::info_span!("clean");
         let clean = async {

@@ -153,7 +153,10 @@ impl Recto {
         };
         let settings = match serde_json::from_str::<SavedSettings>(&settings) {
             Ok(saved) => Settings {
-                counter: self.shared.counters.named(&saved.counter)?,
+                counter: self.shared.counters.named(&saved.counter).unwrap_or_else(|error| {
+                    faults.push(format!("{error}: the new conversation counts with \"approx\""));
+                    Arc::new(recto_core::Approx)
+                }),
                 media_tokens: saved.media_tokens.min(recto_core::MAX_MESSAGE_TOKENS),
                 heading: saved.heading,
                 ..Settings::counting_with(recto_core::Approx)

@@ -1,7 +1,6 @@
 //! Search for words in the messages of all conversations.
 
 use std::cmp::Reverse;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -43,14 +42,9 @@ impl Recto {
         loop {
             let hits = self.shared.store.search(&self.tenant, &words, requested).await?;
             let is_all = hits.len() < requested;
-            let mut shown = Vec::new();
-            for hit in &hits {
-                if shown.len() < limit
-                    && let Some(row) = self.shown_by(hit, &mut known).await?
-                {
-                    shown.push((row, hit.entry));
-                }
-            }
+            known.read(self, &hits).await?;
+            let shown = hits.iter().filter_map(|hit| Some((known.row_of(hit)?, hit.entry)));
+            let shown: Vec<_> = shown.take(limit).collect();
             if shown.len() < limit && !is_all {
                 // Some hits belong to removed conversations: request more.
                 requested = requested.saturating_mul(4);
@@ -109,28 +103,6 @@ impl Recto {
         }
         Ok(found)
     }
-
-    /// The conversation that a message was added to, or a fork that shares it.
-    async fn shown_by(
-        &self,
-        hit: &Hit,
-        known: &mut KnownRows,
-    ) -> Result<Option<Arc<ConversationRow>>, Error> {
-        let (id, store) = (hit.conversation, &self.shared.store);
-        if let Entry::Vacant(unknown) = known.0.entry(id) {
-            let found = match store.get(&self.tenant, id).await? {
-                Some(row) => vec![row],
-                None => match store.forks(id).await {
-                    // The conversation and its forks were removed in between.
-                    Err(recto_store::Error::ConversationNotFound { .. }) => Vec::new(),
-                    forks => forks?,
-                },
-            };
-            unknown.insert(found.into_iter().map(Arc::new).collect());
-        }
-        let mut rows = known.0[&id].iter();
-        Ok(rows.find(|row| owner(row, hit.entry) == id).cloned())
-    }
 }
 
 /// Rows of the conversations with hits, by the id of the conversation that the message was added to:
@@ -138,10 +110,40 @@ impl Recto {
 #[derive(Default)]
 struct KnownRows(HashMap<ConversationId, Vec<Arc<ConversationRow>>>);
 
+impl KnownRows {
+    /// Reads the rows that are not known yet: those of named conversations together, so that ancestors that
+    /// they share are read once.
+    async fn read(&mut self, recto: &Recto, hits: &[Hit]) -> Result<(), Error> {
+        let ids = hits.iter().map(|hit| hit.conversation);
+        let mut unknown: BTreeSet<_> = ids.filter(|id| !self.0.contains_key(id)).collect();
+        let store = &recto.shared.store;
+        for row in store.get_all(&recto.tenant, unknown.iter().copied().collect()).await? {
+            unknown.remove(&row.id);
+            self.0.insert(row.id, vec![Arc::new(row)]);
+        }
+        for removed in unknown {
+            let forks = match store.forks(removed).await {
+                // The conversation and its forks were removed in between.
+                Err(recto_store::Error::ConversationNotFound { .. }) => Vec::new(),
+                forks => forks?,
+            };
+            self.0.insert(removed, forks.into_iter().map(Arc::new).collect());
+        }
+        Ok(())
+    }
+
+    /// The conversation that a message was added to, or a fork that shares it.
+    fn row_of(&self, hit: &Hit) -> Option<Arc<ConversationRow>> {
+        let mut rows = self.0.get(&hit.conversation)?.iter();
+        rows.find(|row| owner(row, hit.entry) == hit.conversation).cloned()
+    }
+}
+
 /// The conversation that a message in the log of another one, or of the same one, was added to.
 fn owner(of: &ConversationRow, entry: u32) -> ConversationId {
-    let ancestor = of.lineage.iter().find(|ancestor| entry < ancestor.entries);
-    ancestor.map_or(of.id, |ancestor| ancestor.id)
+    // Each ancestor has the entries behind those of the ancestor before it.
+    let ancestor = of.lineage.partition_point(|ancestor| ancestor.entries <= entry);
+    of.lineage.get(ancestor).map_or(of.id, |ancestor| ancestor.id)
 }
 
 fn has_all(message: &Message, words: &[String]) -> bool {

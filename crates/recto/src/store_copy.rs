@@ -233,7 +233,12 @@ impl<'a> StoreCopy<'a> {
     ) -> Result<RestoredConversation, Error> {
         let rows = self.source.store.rows(row.id).await?;
         let first = rows.commits.first().ok_or_else(|| damaged(row.id, "it has no version"))?;
-        let words = if self.is_searched { words(&entries(row.id, &rows)?) } else { Vec::new() };
+        // Every row is unpacked, which compares its checksums.
+        for page in rows.pages.iter().filter(|page| page.kind == PageKind::Records) {
+            page.records().map_err(|error| damaged(row.id, error))?;
+        }
+        let entries = entries(row.id, &rows)?;
+        let words = if self.is_searched { words(&entries) } else { Vec::new() };
         let new = NewConversation {
             id: row.id,
             tenant: tenant.clone(),
@@ -252,7 +257,9 @@ impl<'a> StoreCopy<'a> {
         let mut entries_of_unit = 0;
         for restored in &conversations {
             self.done.insert(restored.new.id);
-            entries_of_unit += entries(restored.new.id, &restored.rows)?.len() as u64;
+            let newest = restored.rows.commits.last().map_or(0, |newest| newest.head.entries);
+            let shared = restored.new.lineage.last().map_or(0, |from| from.entries);
+            entries_of_unit += u64::from(newest.saturating_sub(shared));
         }
         let last = conversations.last().map(|last| (last.new.tenant.clone(), last.new.id));
         let link = conversations.last().and_then(|last| Some(last.rows.commits.last()?.head.link));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
-    Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
+    Approx, Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
 };
 use recto_store::{
     Ancestor, ConversationId, ConversationRow, Entry, Hit, Link, SurveyedConversation, Words,
@@ -281,9 +281,13 @@ impl Conversation {
         verification: &mut Verification,
         progress: ProgressFn<'_>,
     ) -> Result<VerifyReport, Error> {
-        let settings: SavedSettings = serde_json::from_str(&self.creation.settings)
+        let mut settings: SavedSettings = serde_json::from_str(&self.creation.settings)
             .map_err(|_| damaged(self.id, "its settings cannot be read"))?;
-        let counter = self.recto.shared.counters.named(&settings.counter)?;
+        // Nothing is counted again, so a counter that this program does not have is not needed.
+        let counter = self.recto.shared.counters.named(&settings.counter).unwrap_or_else(|_| {
+            settings.counter = Approx.name().to_owned();
+            Arc::new(Approx)
+        });
         let lineage = &self.creation.lineage;
         // The ancestors that were verified before are not read again.
         let is_known = |from: &Ancestor| verification.known.contains_key(&from.id);

@@ -15,7 +15,7 @@ use crate::page::Page;
 /// PostgreSQL, `remove` leaves it in the server's files until this command runs. It rewrites the whole store
 /// and returns the free space (SQLite: VACUUM, and a truncated write-ahead log; PostgreSQL: VACUUM FULL of
 /// every table, which locks the tables). Run it after an error that says that copies may be left. In a SQLite
-/// file it also builds damaged indexes again.
+/// file it also builds damaged indexes again; in PostgreSQL it builds all indexes again.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -43,10 +43,6 @@ fn a_store_that_cannot_be_written_can_be_read() {
     let folder = file.parent().unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
     fs::set_permissions(folder, Permissions::from_mode(0o555)).unwrap();
-    let first = run_without_permission(&file, &["list"]);
-    if first.status.code().is_none() || first.status.code() == Some(126) {
-        return; // the other user cannot run programs of this folder
-    }
     for arguments in [&["list"][..], &["show", "-c", "a"], &["log", "-c", "a"], &["verify"]] {
         let ran = run_without_permission(&file, arguments);
         let errors = String::from_utf8_lossy(&ran.stderr);

@@ -1,7 +1,8 @@
 //! Checks and size of the tables.
 
+use deadpool_postgres::ClientWrapper;
+
 use super::PostgresStore;
-use super::attempts::Attempts;
 use super::fault::Fault;
 use crate::Error;
 use crate::error::Cause;
@@ -56,30 +57,7 @@ SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(ARRAY[
 impl PostgresStore {
     /// Runs the checks.
     pub(super) async fn check_tables(&self) -> Result<Vec<String>, Error> {
-        Attempts::of_read("checking the tables").perform(|_| self.run_checks()).await
-    }
-
-    async fn run_checks(&self) -> Result<Vec<String>, Fault> {
-        let client = self.connections.get_for_long_work().await?;
-        let mut found = Vec::new();
-        for (table, check) in CHECKS {
-            match client.query_one(check, &[]).await.map_err(Fault::from) {
-                Ok(row) => {
-                    let unpaired: i64 = row.try_get(0)?;
-                    if unpaired > 0 {
-                        found
-                            .push(format!("{table} has {unpaired} rows without their counterpart"));
-                    }
-                }
-                Err(Fault::Failed(reason))
-                    if reason.cause.as_ref().is_some_and(Cause::is_damage) =>
-                {
-                    found.push(format!("{table} cannot be read: {}", reason.text));
-                }
-                Err(fault) => return Err(fault),
-            }
-        }
-        Ok(found)
+        self.connections.long("checking the tables", run_checks).await
     }
 
     /// Size of the tables and their indexes, in bytes.
@@ -91,4 +69,23 @@ impl PostgresStore {
         };
         self.connections.read("measuring the tables", attempt).await
     }
+}
+
+async fn run_checks(client: ClientWrapper) -> Result<Vec<String>, Fault> {
+    let mut found = Vec::new();
+    for (table, check) in CHECKS {
+        match client.query_one(check, &[]).await.map_err(Fault::from) {
+            Ok(row) => {
+                let unpaired: i64 = row.try_get(0)?;
+                if unpaired > 0 {
+                    found.push(format!("{table} has {unpaired} rows without their counterpart"));
+                }
+            }
+            Err(Fault::Failed(reason)) if reason.cause.as_ref().is_some_and(Cause::is_damage) => {
+                found.push(format!("{table} cannot be read: {}", reason.text));
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(found)
 }

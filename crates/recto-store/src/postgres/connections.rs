@@ -85,12 +85,41 @@ impl Connections {
         }
     }
 
-    /// A connection without a time limit for statements, for work on whole tables. It is not used again
-    /// for anything else.
-    pub(super) async fn get_for_long_work(&self) -> Result<ClientWrapper, Fault> {
-        let client = Object::take(self.get().await?);
-        client.batch_execute("SET statement_timeout = 0").await?;
-        Ok(client)
+    /// Performs work on whole tables, which can be repeated. It has a connection of its own without a time limit
+    /// for statements. While it lasts, the server has to answer on another connection.
+    pub(super) async fn long<T, F>(
+        &self,
+        action: &'static str,
+        work: impl Fn(ClientWrapper) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let attempt = || async {
+            let client = Object::take(self.get().await?);
+            client.batch_execute("SET statement_timeout = 0").await?;
+            work(client).await
+        };
+        let watched = || async {
+            tokio::select! {
+                done = attempt() => done,
+                fault = self.silence() => Err(fault),
+            }
+        };
+        Attempts::of_read(action).perform(|_| watched()).await
+    }
+
+    /// Waits until the server does not answer any more.
+    async fn silence(&self) -> Fault {
+        loop {
+            tokio::time::sleep(self.answer_timeout).await;
+            let question = async { Ok(self.get().await?.batch_execute("SELECT 1").await?) };
+            let answered = self.limited(question).await;
+            // An error of the server is an answer.
+            if let Err(Fault::Silent(reason) | Fault::Unreachable(reason)) = answered {
+                return Fault::Silent(reason);
+            }
+        }
     }
 
     /// Performs a request that only reads. Each attempt has the time limit.

@@ -66,7 +66,10 @@ const SURVEY: &str = "SELECT c.tenant, c.id, c.name, c.created, c.settings, c.po
 
 const FIND: &str = conversations!("c.tenant = $1 AND c.name = $2");
 
-const GET: &str = conversations!("c.tenant = $1 AND c.id = $2 AND c.name IS NOT NULL");
+/// Forks come before their ancestors, so that they share one lineage.
+const GET: &str = conversations!(
+    "c.tenant = $1 AND c.id = ANY ($2::uuid[]) AND c.name IS NOT NULL ORDER BY c.id DESC"
+);
 
 const LIST: &str = conversations!(
     "c.tenant = $1 AND c.name IS NOT NULL AND ($2::bytea IS NULL OR c.name > $2) \
@@ -219,16 +222,16 @@ impl PostgresStore {
         }
     }
 
-    /// Finds a conversation by its id.
-    pub(super) async fn get_conversation(
+    /// Finds conversations by their ids.
+    pub(super) async fn get_conversations(
         &self,
         tenant: &Tenant,
-        id: ConversationId,
-    ) -> Result<Option<ConversationRow>, Error> {
-        let found = self.read_conversations(GET, tenants::bytes(tenant), &[&id.0]).await?;
-        let found = found.into_iter().next();
-        match found.as_ref().filter(|row| row.id != id) {
-            Some(_) => Err(wrong_index_entry(id)),
+        ids: Vec<ConversationId>,
+    ) -> Result<Vec<ConversationRow>, Error> {
+        let keys: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+        let found = self.read_conversations(GET, tenants::bytes(tenant), &[&keys]).await?;
+        match found.iter().find(|row| !ids.contains(&row.id)) {
+            Some(other) => Err(wrong_index_entry(other.id)),
             None => Ok(found),
         }
     }

@@ -1,11 +1,10 @@
 //! Reading and restoring all rows of a conversation, for copies in another store.
 
 use deadpool_postgres::Transaction;
-use tokio_postgres::IsolationLevel;
+use tokio_postgres::{IsolationLevel, Row};
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::attempts::Attempts;
 use super::fault::Fault;
 use super::numbers::{hash, head, number, text};
 use super::pages::PageColumns;
@@ -47,25 +46,33 @@ VALUES ($1, $2, $3, $4, $5, $6)";
 impl PostgresStore {
     /// Reads the search index of a tenant.
     pub(super) async fn read_index(&self, tenant: &Tenant) -> Result<WordSums, Error> {
-        let attempt = |_| async {
-            let client = self.connections.get().await?;
-            let mut sums = WordSums::default();
-            // In parts, because the index may be larger than memory.
-            let mut after = (Uuid::nil(), -1_i64);
-            loop {
-                let tenant = tenants::bytes(tenant);
-                let rows = client.query(WORDS, &[&tenant, &after.0, &after.1]).await?;
-                let Some(last) = rows.last() else { return Ok(sums) };
-                after = (last.try_get("conversation")?, last.try_get("entry")?);
-                for row in &rows {
-                    let conversation = ConversationId(row.try_get("conversation")?);
-                    let words: Vec<&str> = row.try_get("words")?;
-                    let hit = Hit { conversation, entry: number(row, "entry")? };
-                    sums.replace(hit, words.into_iter().map(str::as_bytes));
-                }
+        let mut sums = WordSums::default();
+        // In parts, because the index may be larger than memory.
+        let mut after = (Uuid::nil(), -1_i64);
+        loop {
+            let part = || self.read_words(tenant, after);
+            let rows = self.connections.read("reading the search index", part).await?;
+            let Some(last) = rows.last() else { return Ok(sums) };
+            after = (last.0.conversation.0, i64::from(last.0.entry));
+            for (hit, words) in &rows {
+                sums.replace(*hit, words.iter().map(|word| word.as_bytes()));
             }
+        }
+    }
+
+    /// Reads a part of the search index: the entries behind one.
+    async fn read_words(
+        &self,
+        tenant: &Tenant,
+        after: (Uuid, i64),
+    ) -> Result<Vec<(Hit, Vec<String>)>, Fault> {
+        let client = self.connections.get().await?;
+        let rows = client.query(WORDS, &[&tenants::bytes(tenant), &after.0, &after.1]).await?;
+        let entry = |row: &Row| {
+            let conversation = ConversationId(row.try_get("conversation")?);
+            Ok((Hit { conversation, entry: number(row, "entry")? }, row.try_get("words")?))
         };
-        Attempts::of_read("reading the search index").perform(attempt).await
+        rows.iter().map(entry).collect()
     }
 
     /// Reads all rows of a conversation in one snapshot.

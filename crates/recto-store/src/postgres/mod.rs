@@ -154,12 +154,12 @@ impl Store for PostgresStore {
         Box::pin(self.find_conversation(tenant, name))
     }
 
-    fn get<'a>(
+    fn get_all<'a>(
         &'a self,
         tenant: &'a Tenant,
-        id: ConversationId,
-    ) -> StoreFuture<'a, Option<ConversationRow>> {
-        Box::pin(self.get_conversation(tenant, id))
+        ids: Vec<ConversationId>,
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
+        Box::pin(self.get_conversations(tenant, ids))
     }
 
     fn list<'a>(

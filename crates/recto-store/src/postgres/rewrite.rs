@@ -18,7 +18,6 @@ use deadpool_postgres::{ClientWrapper, Transaction};
 use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
-use super::attempts::Attempts;
 use super::conversations::check_parents;
 use super::fault::Fault;
 use super::numbers::{self, head, number};
@@ -101,23 +100,15 @@ impl PostgresStore {
 
     /// Writes the tables again, without deleted and replaced rows.
     pub(super) async fn drop_copies(&self) -> Result<(), Error> {
-        let cleared = Attempts::of_read("removing old rows").perform(|_| self.vacuum_tables());
-        cleared.await.map_err(copies_left)
+        let vacuum = |client| vacuum_tables(client, self.erase_wait);
+        self.connections.long("removing old rows", vacuum).await.map_err(copies_left)
     }
 
     /// Writes the tables again, and builds all indexes again: `VACUUM FULL` builds those of the tables that it
     /// writes.
     pub(super) async fn clean_tables(&self) -> Result<(), Error> {
         self.drop_copies().await?;
-        Attempts::of_read("building indexes again").perform(|_| self.build_indexes()).await
-    }
-
-    async fn build_indexes(&self) -> Result<(), Fault> {
-        let client = self.connections.get_for_long_work().await?;
-        for table in WITHOUT_TEXT {
-            client.batch_execute(&format!("REINDEX TABLE {table}")).await?;
-        }
-        Ok(())
+        self.connections.long("building indexes again", build_indexes).await
     }
 
     async fn try_to_replace(&self, request: &RewriteOf) -> Result<(), Fault> {
@@ -127,26 +118,32 @@ impl PostgresStore {
         replace(&transaction, &tenant, request).await?;
         Ok(transaction.commit().await?)
     }
+}
 
-    async fn vacuum_tables(&self) -> Result<(), Fault> {
-        let client = self.connections.get_for_long_work().await?;
-        wait_for_older_transactions(&client, self.erase_wait).await?;
-        let file_of = client.prepare_cached(FILE_OF).await?;
-        for table in WITH_TEXT {
-            let before: u32 = client.query_one(&file_of, &[&table]).await?.try_get(0)?;
-            client.batch_execute(&format!("VACUUM FULL {table}")).await?;
-            let after: u32 = client.query_one(&file_of, &[&table]).await?.try_get(0)?;
-            // The server skips the tables of another owner with a warning and reports success.
-            if before == after {
-                let reason = format!(
-                    "the server writes a table again only for its owner, and this user does not own \
-                     {table}; connect as the owner"
-                );
-                return Err(Fault::Failed(reason.into()));
-            }
+async fn vacuum_tables(client: ClientWrapper, wait: Duration) -> Result<(), Fault> {
+    wait_for_older_transactions(&client, wait).await?;
+    let file_of = client.prepare_cached(FILE_OF).await?;
+    for table in WITH_TEXT {
+        let before: u32 = client.query_one(&file_of, &[&table]).await?.try_get(0)?;
+        client.batch_execute(&format!("VACUUM FULL {table}")).await?;
+        let after: u32 = client.query_one(&file_of, &[&table]).await?.try_get(0)?;
+        // The server skips the tables of another owner with a warning and reports success.
+        if before == after {
+            let reason = format!(
+                "the server writes a table again only for its owner, and this user does not own \
+                 {table}; connect as the owner"
+            );
+            return Err(Fault::Failed(reason.into()));
         }
-        Ok(())
     }
+    Ok(())
+}
+
+async fn build_indexes(client: ClientWrapper) -> Result<(), Fault> {
+    for table in WITHOUT_TEXT {
+        client.batch_execute(&format!("REINDEX TABLE {table}")).await?;
+    }
+    Ok(())
 }
 
 /// Replaces rows in a transaction.

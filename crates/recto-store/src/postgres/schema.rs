@@ -5,10 +5,9 @@
 //! killed program leaves the old number. To add a migration, append it to [`MIGRATIONS`]; programs of
 //! the previous format that still run must be able to use the migrated tables, or fail with an error.
 
-use deadpool_postgres::{Client, GenericClient};
+use deadpool_postgres::ClientWrapper;
 use tokio_postgres::error::SqlState;
 
-use super::attempts::Attempts;
 use super::connections::Connections;
 use super::fault::Fault;
 use crate::Error;
@@ -135,25 +134,13 @@ const TUNING_2: &[&str] = &["ALTER TABLE recto_commits SET (toast_tuple_target =
 
 /// Creates or migrates the tables. Returns whether the store has a search index.
 pub(super) async fn prepare(connections: &Connections, search: bool) -> Result<bool, Error> {
-    // Repeating is safe: every attempt reads the format first.
-    Attempts::of_read(DOING).perform(|_| bring_up_to_date(connections, search)).await
-}
-
-async fn bring_up_to_date(connections: &Connections, search: bool) -> Result<bool, Fault> {
-    let mut client = connections.get().await?;
-    let encoding: String = client.query_one("SHOW server_encoding", &[]).await?.try_get(0)?;
-    if !encoding.eq_ignore_ascii_case("UTF8") && !encoding.eq_ignore_ascii_case("UTF-8") {
-        let reason = format!("the database's encoding is {encoding}; create it with UTF8");
-        return Err(Error::failed(DOING, reason).into());
-    }
     loop {
-        let (format, kept) = match format(&client).await? {
-            Some(found) => found,
-            None => (0, search),
-        };
+        let read = || async { stored_format(&*connections.get().await?).await };
+        let (format, kept) = connections.read(DOING, read).await?.unwrap_or((0, search));
         check_known(format)?;
         let Some(migration) = MIGRATIONS.get(format as usize) else { return Ok(kept) };
-        migrate(&mut client, migration, format, search).await?;
+        let migrate = |client| migrate(client, migration, format, search);
+        connections.long(DOING, migrate).await?;
     }
 }
 
@@ -166,7 +153,12 @@ fn check_known(format: u32) -> Result<(), Error> {
 }
 
 /// Reads the format and whether there is a search index. `None` if there are no tables.
-async fn format(client: &impl GenericClient) -> Result<Option<(u32, bool)>, Fault> {
+async fn stored_format(client: &ClientWrapper) -> Result<Option<(u32, bool)>, Fault> {
+    let encoding: String = client.query_one("SHOW server_encoding", &[]).await?.try_get(0)?;
+    if !encoding.eq_ignore_ascii_case("UTF8") && !encoding.eq_ignore_ascii_case("UTF-8") {
+        let reason = format!("the database's encoding is {encoding}; create it with UTF8");
+        return Err(Error::failed(DOING, reason).into());
+    }
     let found = client.query_one("SELECT format, search FROM recto_format", &[]).await;
     match found {
         Ok(row) => Ok(Some((super::numbers::number(&row, "format")?, row.try_get("search")?))),
@@ -176,14 +168,16 @@ async fn format(client: &impl GenericClient) -> Result<Option<(u32, bool)>, Faul
 }
 
 async fn migrate(
-    client: &mut Client,
+    mut client: ClientWrapper,
     migration: &Migration,
     format: u32,
     search: bool,
 ) -> Result<(), Fault> {
+    // Repeating is safe: every attempt reads the format first.
+    if stored_format(&client).await?.map_or(0, |(found, _)| found) != format {
+        return Ok(()); // another program has migrated it
+    }
     let transaction = client.transaction().await?;
-    // A migration works on whole tables.
-    transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
     if format > 0 {
         let lock = "SELECT format FROM recto_format WHERE format = $1 FOR UPDATE";
         if transaction.query_opt(lock, &[&i64::from(format)]).await?.is_none() {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, backup::Backup};
 use super::fault::Fault;
 use super::opened_files::beside;
 use super::place::Number;
-use super::{connection, read, schema, search_index};
+use super::{connection, read, schema, search_index, word_segments};
 use crate::lineage::Lineages;
 use crate::{Ancestor, ConversationId, Error, PageKind, SurveyedConversation, Tenant};
 
@@ -21,6 +21,7 @@ pub(super) fn damage(db: &Connection) -> Vec<String> {
     note(&mut found, damaged_rows(db));
     note(&mut found, read::sound_rewrites(db).map(|_| Vec::new()));
     note(&mut found, unreachable_words(db));
+    note(&mut found, entries_that_stay(db));
     for (table, count) in ORPHANS.iter().chain(&ORPHANED_WORDS) {
         note(&mut found, orphans(db, table, count));
     }
@@ -37,6 +38,7 @@ pub(super) fn damage_of_words(db: &Connection) -> Vec<String> {
         note(&mut found, orphans(db, table, count));
     }
     note(&mut found, unreachable_words(db));
+    note(&mut found, entries_that_stay(db));
     found
 }
 
@@ -69,6 +71,18 @@ fn unreachable_words(db: &Connection) -> Result<Vec<String>, Fault> {
     Ok(match unreachable {
         0 => Vec::new(),
         _ => vec![format!("the search index does not find {unreachable} of its words")],
+    })
+}
+
+/// Entries that stay in the search index when their messages are erased.
+fn entries_that_stay(db: &Connection) -> Result<Vec<String>, Fault> {
+    if !search_index::exists(db)? {
+        return Ok(Vec::new());
+    }
+    let count = word_segments::entries_outside(db)?;
+    Ok(match count {
+        0 => Vec::new(),
+        _ => vec![format!("the search index cannot remove {count} of its entries")],
     })
 }
 

@@ -26,6 +26,7 @@ mod read;
 mod readers;
 mod schema;
 mod search_index;
+mod word_segments;
 mod write_queue;
 mod write_request;
 
@@ -273,13 +274,13 @@ impl Store for SqliteStore {
         self.read("looking for a conversation", move |db| read::find(db, &tenant, &name))
     }
 
-    fn get<'a>(
+    fn get_all<'a>(
         &'a self,
         tenant: &'a Tenant,
-        id: ConversationId,
-    ) -> StoreFuture<'a, Option<ConversationRow>> {
+        ids: Vec<ConversationId>,
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
         let tenant = tenant.clone();
-        self.read("looking for a conversation", move |db| read::get(db, &tenant, id))
+        self.read("looking for conversations", move |db| read::get_all(db, &tenant, ids))
     }
 
     fn list<'a>(

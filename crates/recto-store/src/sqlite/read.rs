@@ -5,6 +5,7 @@
 //! the key that was searched for. If the index of ids does not find a conversation, or cannot be read, the
 //! table is searched without it, because the entry may be damaged.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -223,6 +224,12 @@ fn head(db: &Connection, number: Number, id: ConversationId) -> Result<Head, Fau
     }
 }
 
+/// The number of log entries that a conversation does not share with its ancestors.
+pub(super) fn own_entries(db: &Connection, conversation: &Conversation) -> Result<u32, Fault> {
+    let shared = conversation.parent()?.map_or(0, |parent| parent.entries);
+    Ok(head(db, conversation.number, conversation.id)?.entries.saturating_sub(shared))
+}
+
 pub(super) fn head_checksum(place: i64, head: &Head) -> i64 {
     Checksum::at(place)
         .number(i64::from(head.entries))
@@ -274,24 +281,34 @@ pub(super) fn find_among(
     lineages: &mut Lineages,
 ) -> Result<Option<ConversationRow>, Fault> {
     let Some(found) = named(db, tenant, name)? else {
-        let table = "SELECT id FROM conversations NOT INDEXED WHERE tenant = ?1 AND name = ?2";
-        let lost = db.prepare_cached(table)?.query_row([&tenant.0, name], |row| row.get(0));
-        return match lost.optional()? {
-            Some(id) => Err(damaged(id_from(id), NOT_INDEXED)),
-            None => Ok(None),
-        };
+        return check_not_named(db, tenant, name).map(|()| None);
     };
     found.with_head(db, lineages).map(Some)
 }
 
-pub(super) fn get(
+/// Fails if the table has a conversation of a name that the index of names does not contain.
+pub(super) fn check_not_named(db: &Connection, tenant: &Tenant, name: &str) -> Result<(), Fault> {
+    let table = "SELECT id FROM conversations NOT INDEXED WHERE tenant = ?1 AND name = ?2";
+    let lost = db.prepare_cached(table)?.query_row([&tenant.0, name], |row| row.get(0));
+    match lost.optional()? {
+        Some(id) => Err(damaged(id_from(id), NOT_INDEXED)),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn get_all(
     db: &Connection,
     tenant: &Tenant,
-    id: ConversationId,
-) -> Result<Option<ConversationRow>, Fault> {
-    let found = by_id(db, id)?;
-    let found = found.filter(|found| found.tenant == tenant.0 && found.name.is_some());
-    found.map(|found| found.with_head(db, &mut Lineages::default())).transpose()
+    mut ids: Vec<ConversationId>,
+) -> Result<Vec<ConversationRow>, Fault> {
+    // Forks before their ancestors, so that they share one lineage.
+    ids.sort_unstable_by_key(|id| Reverse(*id));
+    let (mut found, mut lineages) = (Vec::new(), Lineages::default());
+    for id in ids {
+        let row = by_id(db, id)?.filter(|row| row.tenant == tenant.0 && row.name.is_some());
+        found.extend(row.map(|row| row.with_head(db, &mut lineages)).transpose()?);
+    }
+    Ok(found)
 }
 
 pub(super) fn list(

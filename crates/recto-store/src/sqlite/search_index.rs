@@ -7,7 +7,7 @@
 //! SQLite's `ascii` tokenizer takes every letter beyond ASCII as it is: the words that
 //! [`words_of`](crate::words_of) makes are its tokens, in every script.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rusqlite::{Connection, params};
 
@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::place::Number;
 use super::read::id_from;
 use super::schema;
-use crate::{Hit, Tenant, WordSums, WordsOf};
+use crate::{Error, Hit, Tenant, WordSums, WordsOf};
 
 /// Capacity of the waiting table: number of entries, and bytes of their words.
 const MAX_WAITING: Waiting = Waiting { entries: 256, bytes: 256 << 10 };
@@ -64,13 +64,20 @@ pub(super) const TABLES: [&str; 6] =
 /// Empties the index. `DROP TABLE` would read the damaged tables to free their pages; here they are left for
 /// `VACUUM`.
 pub(super) fn clear(db: &Connection) -> Result<(), Fault> {
-    let names = TABLES.map(|name| format!("'{name}'")).join(", ");
+    let names = table_names();
     schema::edit(db, &format!("DELETE FROM sqlite_schema WHERE tbl_name IN ({names})"))?;
     create(db)
 }
 
+/// Whether the file has a search index. One of its tables is enough: if another one is lost, the words in the
+/// rest must not be ignored.
 pub(super) fn exists(db: &Connection) -> Result<bool, Fault> {
-    Ok(db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'waiting'")?.exists([])?)
+    let select = format!("SELECT 1 FROM sqlite_schema WHERE name IN ({})", table_names());
+    Ok(db.prepare(&select)?.exists([])?)
+}
+
+fn table_names() -> String {
+    TABLES.map(|name| format!("'{name}'")).join(", ")
 }
 
 pub(super) fn add(db: &Connection, number: Number, words: &[WordsOf]) -> Result<(), Fault> {
@@ -91,29 +98,62 @@ pub(super) fn move_waiting(db: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes entries from the index, including their deleted words.
+/// Removes entries from the index, including their deleted words. Fails if the index keeps some of them.
 pub(super) fn remove(db: &Connection, number: Number, entries: &[u32]) -> Result<(), Fault> {
-    for &entry in entries {
-        let place = number.place(entry);
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let places: BTreeSet<i64> = entries.iter().map(|&entry| number.place(entry)).collect();
+    for place in &places {
         db.prepare_cached("DELETE FROM waiting WHERE place = ?1")?.execute([place])?;
         db.prepare_cached("DELETE FROM words WHERE rowid = ?1")?.execute([place])?;
     }
-    if entries.is_empty() { Ok(()) } else { merge(db) }
+    merge(db)?;
+    check_removed(db, |place| places.contains(&place))
 }
 
-/// Removes all entries of a conversation from the index, including their deleted words.
-pub(super) fn remove_all(db: &Connection, number: Number) -> Result<(), Fault> {
+/// Removes all entries of a conversation from the index, including their deleted words. Fails if the index
+/// keeps some of them. `entries` is the number of its own log entries, if it is known.
+pub(super) fn remove_all(
+    db: &Connection,
+    number: Number,
+    entries: Option<u32>,
+) -> Result<(), Fault> {
     let places = number.places();
-    let mut indexed =
-        db.prepare_cached("SELECT 1 FROM words_docsize WHERE id BETWEEN ?1 AND ?2 LIMIT 1")?;
-    let is_indexed = indexed.exists([places.start(), places.end()])?;
+    let range = [places.start(), places.end()];
+    let count = |select: &str| -> Result<u32, Fault> {
+        Ok(db.prepare_cached(select)?.query_row(range, |row| row.get(0))?)
+    };
+    let waiting = count("SELECT count(*) FROM waiting WHERE place BETWEEN ?1 AND ?2")?;
+    let indexed = count("SELECT count(*) FROM words_docsize WHERE id BETWEEN ?1 AND ?2")?;
     for delete in [
         "DELETE FROM waiting WHERE place BETWEEN ?1 AND ?2",
         "DELETE FROM words WHERE rowid BETWEEN ?1 AND ?2",
     ] {
-        db.prepare_cached(delete)?.execute([places.start(), places.end()])?;
+        db.prepare_cached(delete)?.execute(range)?;
     }
-    if is_indexed { merge(db) } else { Ok(()) }
+    if indexed > 0 {
+        merge(db)?;
+    } else if entries.is_some_and(|entries| entries <= waiting) {
+        return Ok(()); // nothing was moved into the index
+    }
+    check_removed(db, |place| places.contains(&place))
+}
+
+/// Fails if the index still has words of removed entries. FTS5 deletes an entry by its row in `words_docsize`:
+/// if that row is lost, or names other segments, nothing is deleted, and no error is reported.
+fn check_removed(db: &Connection, is_removed: impl Fn(i64) -> bool) -> Result<(), Fault> {
+    create_vocabulary(db, "indexed_words", "instance")?;
+    let mut select = db.prepare("SELECT doc FROM temp.indexed_words")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        if is_removed(row.get(0)?) {
+            let damage = "the search index keeps words of a message that is to be deleted; `clean` \
+                          builds it again";
+            return Err(Error::DamagedStore { damage: vec![damage.to_owned()] }.into());
+        }
+    }
+    Ok(())
 }
 
 /// Merges the index, which drops deleted words.
@@ -161,7 +201,8 @@ pub(super) fn find(
     Ok(found.into_iter().rev().map(|(_, hit)| hit).take(limit).collect())
 }
 
-/// The words of every entry that the index or the waiting table contains, as sums.
+/// The words of every entry that the index or the waiting table contains, as sums. Fails if the index has
+/// words of an entry that `words_docsize` lacks.
 pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
     let mut ids = BTreeMap::new();
     let mut select = db.prepare("SELECT number, id FROM conversations NOT INDEXED")?;
@@ -174,11 +215,14 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
         ids.get(&number.0).map(|&conversation| Hit { conversation, entry })
     };
     let mut sums = WordSums::default();
+    let mut entries = HashSet::new();
     let mut select = db.prepare("SELECT id FROM words_docsize")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
+        let place = row.get(0)?;
+        entries.insert(place);
         // An entry without its words gets the sum of no words.
-        if let Some(hit) = hit(row.get(0)?) {
+        if let Some(hit) = hit(place) {
             sums.add_entry(hit);
         }
     }
@@ -187,8 +231,14 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
     let mut select = db.prepare("SELECT doc, term FROM temp.indexed_words")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
+        let place = row.get(0)?;
+        // Without its row in the table of entries, an entry is found and cannot be removed.
+        if !entries.contains(&place) {
+            let damage = "the search index has words of an entry that its table of entries lacks";
+            return Err(Error::DamagedStore { damage: vec![damage.to_owned()] }.into());
+        }
         let term = row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?;
-        if let Some(hit) = hit(row.get(0)?) {
+        if let Some(hit) = hit(place) {
             sums.add_word(hit, term);
         }
     }
@@ -224,12 +274,13 @@ pub(super) fn unreachable_words(db: &Connection) -> Result<usize, Fault> {
 
 /// Creates a virtual table that lists the words of the index.
 fn create_vocabulary(db: &Connection, name: &str, kind: &str) -> Result<(), Fault> {
-    // The temporary schema counts as a change of the connection, which only reads.
+    // The temporary schema counts as a change, which a connection that only reads refuses.
+    let only_reads: bool = db.pragma_query_value(None, "query_only", |row| row.get(0))?;
     db.pragma_update(None, "query_only", false)?;
     let created = db.execute_batch(&format!(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.{name} USING fts5vocab(main, words, {kind})"
     ));
-    db.pragma_update(None, "query_only", true)?;
+    db.pragma_update(None, "query_only", only_reads)?;
     Ok(created?)
 }
 

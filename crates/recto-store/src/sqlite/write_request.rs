@@ -198,10 +198,8 @@ fn create(
     name: Option<&str>,
     has_index: bool,
 ) -> Result<(), Fault> {
-    if let Some(name) = name
-        && read::named(db, &new.tenant, name)?.is_some()
-    {
-        return Err(Error::ConversationExists { name: name.to_owned() }.into());
+    if let Some(name) = name {
+        check_free(db, &new.tenant, name)?;
     }
     if read::indexed_number(db, new.id)?.is_some() {
         return Err(Error::ConversationExists { name: new.id.to_string() }.into());
@@ -243,6 +241,14 @@ fn create(
         search_index::add(db, row.number, &new.words)?;
     }
     Ok(())
+}
+
+/// Fails if a conversation has this name, also one that the index of names does not contain.
+fn check_free(db: &Connection, tenant: &Tenant, name: &str) -> Result<(), Fault> {
+    match read::named(db, tenant, name)? {
+        Some(_) => Err(Error::ConversationExists { name: name.to_owned() }.into()),
+        None => read::check_not_named(db, tenant, name),
+    }
 }
 
 fn is_there(db: &Connection, id: ConversationId) -> Result<bool, Fault> {
@@ -316,8 +322,8 @@ fn named(db: &Connection, tenant: &Tenant, name: &str) -> Result<read::Conversat
 
 fn rename(db: &Connection, tenant: &Tenant, from: &str, to: &str) -> Result<(), Fault> {
     let mut row = named(db, tenant, from)?;
-    if from != to && read::named(db, tenant, to)?.is_some() {
-        return Err(Error::ConversationExists { name: to.to_owned() }.into());
+    if from != to {
+        check_free(db, tenant, to)?;
     }
     set_name(db, &mut row, Some(to))
 }
@@ -355,12 +361,15 @@ fn remove(
             Some(parent) => Some(read::conversation(db, parent.id)?),
             None => None,
         };
-        delete_rows(db, row.number, has_index)?;
+        delete_rows(db, &row, has_index)?;
     }
     Ok(())
 }
 
-fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), Fault> {
+fn delete_rows(db: &Connection, row: &read::Conversation, has_index: bool) -> Result<(), Fault> {
+    let number = row.number;
+    // A conversation with damaged rows can be removed.
+    let entries = read::own_entries(db, row).ok();
     let (commits, pages) = (number.places(), number.all_pages());
     db.prepare_cached("DELETE FROM commits WHERE place BETWEEN ?1 AND ?2")?
         .execute([commits.start(), commits.end()])?;
@@ -369,7 +378,7 @@ fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), F
     db.prepare_cached("DELETE FROM keys WHERE conversation = ?1")?.execute([number])?;
     db.prepare_cached("DELETE FROM conversations WHERE number = ?1")?.execute([number])?;
     if has_index {
-        search_index::remove_all(db, number)?;
+        search_index::remove_all(db, number, entries)?;
     }
     Ok(())
 }

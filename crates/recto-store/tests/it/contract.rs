@@ -60,6 +60,7 @@ on_every_store! {
     sharing:
         rows_of_a_removed_conversation_stay_while_forks_share_them
         removing_a_conversation_removes_all_of_its_rows
+        several_conversations_are_found_by_their_ids
         a_removed_conversation_accepts_no_requests_and_its_rows_stay_for_forks
         a_name_can_be_used_again
         forks_are_listed_whether_direct_or_not

@@ -21,6 +21,7 @@ pub(crate) struct InterruptedStore {
     store: Arc<dyn Store>,
     interruption: Mutex<Option<Interruption>>,
     lists: AtomicUsize,
+    lookups: AtomicUsize,
     commits: AtomicUsize,
     reads: AtomicUsize,
     row_sets: AtomicUsize,
@@ -36,6 +37,7 @@ impl InterruptedStore {
             store,
             interruption: Mutex::new(Some(interruption)),
             lists: AtomicUsize::new(0),
+            lookups: AtomicUsize::new(0),
             commits: AtomicUsize::new(0),
             reads: AtomicUsize::new(0),
             row_sets: AtomicUsize::new(0),
@@ -106,6 +108,11 @@ impl InterruptedStore {
         self.row_sets.fetch_add(conversations, Ordering::Relaxed);
     }
 
+    /// Number of calls that find conversations by their ids.
+    pub(crate) fn lookups(&self) -> usize {
+        self.lookups.load(Ordering::Relaxed)
+    }
+
     /// Number of calls that list all names.
     pub(crate) fn lists(&self) -> usize {
         self.lists.load(Ordering::Relaxed)
@@ -138,7 +145,6 @@ impl Store for InterruptedStore {
     pass_on! {
         create(new: NewConversation) -> ();
         find(tenant: &'a Tenant, name: &'a str) -> Option<ConversationRow>;
-        get(tenant: &'a Tenant, id: ConversationId) -> Option<ConversationRow>;
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
         remember(id: ConversationId, key: IdempotencyKey) -> ();
@@ -164,6 +170,15 @@ impl Store for InterruptedStore {
             }
             Ok(cleared)
         })
+    }
+
+    fn get_all<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        ids: Vec<ConversationId>,
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        self.store.get_all(tenant, ids)
     }
 
     fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {

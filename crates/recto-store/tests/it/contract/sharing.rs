@@ -35,6 +35,22 @@ pub(super) async fn rows_of_a_removed_conversation_stay_while_forks_share_them(s
     assert_eq!(store.search(&tenant(), &["shared".into()], 9).await, Ok(vec![]));
 }
 
+pub(super) async fn several_conversations_are_found_by_their_ids(store: &dyn Store) {
+    three_generations(store).await;
+    let other = Tenant("other".into());
+    store.create(NewConversation { tenant: other, ..new(id(4), "a") }).await.unwrap();
+    store.remove(&tenant(), "b").await.unwrap();
+    let mut found = store.get_all(&tenant(), (1..=5).map(id).collect()).await.unwrap();
+    found.sort_by_key(|row| row.id);
+    assert_eq!(found.len(), 2, "not the removed one, nor that of another tenant: {found:?}");
+    for (row, number) in found.iter().zip([1, 3]) {
+        assert_eq!(row.id, id(number));
+        assert_eq!(store.get(&tenant(), id(number)).await.unwrap().as_ref(), Some(row));
+        assert_eq!(row.lineage.len(), number as usize - 1);
+    }
+    assert_eq!(store.get_all(&tenant(), Vec::new()).await, Ok(Vec::new()));
+}
+
 pub(super) async fn removing_a_conversation_removes_all_of_its_rows(store: &dyn Store) {
     three_generations(store).await;
     store.remember(id(3), key("k", 4)).await.unwrap();

@@ -1,9 +1,10 @@
 //! Disks whose writes or syncs fail, full disks, and read-only disks.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recto_store::{Error, SqliteOptions, SqliteStore, Store};
@@ -137,12 +138,9 @@ fn a_file_that_cannot_be_written_is_refused_and_unchanged() {
     mode(&file, 0o444);
     mode(folder.path(), 0o555);
     let mut command = child::command("writes_on_a_failing_disk", &file);
-    if std::fs::metadata(folder.path()).unwrap().uid() == 0 {
+    if is_root(folder.path()) {
         // Root can write every file, so an ordinary user opens it.
         command.uid(65_534).gid(65_534);
-        if command.output().is_err() {
-            return note("skipped: the test binary cannot be started by an ordinary user");
-        }
     }
     let outcomes = Outcomes::of(&mut command);
     mode(folder.path(), 0o755);
@@ -155,18 +153,32 @@ fn a_file_that_cannot_be_written_is_refused_and_unchanged() {
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
+    /// `None` for an ordinary user, who cannot mount anything.
     fn mount() -> Option<SmallDisk> {
         let folder = tempfile::tempdir().unwrap();
+        if !is_root(folder.path()) {
+            note("skipped: only root can mount a small disk");
+            return None;
+        }
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(folder.path());
-        match mount.output() {
-            Ok(output) if output.status.success() => Some(SmallDisk(folder)),
-            _ => {
-                note("skipped: only root can mount a small disk");
-                None
-            }
-        }
+        let mounted = mount.output().unwrap();
+        assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
+        Some(SmallDisk(folder))
     }
+
+    /// Writes a file that takes all the free space.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.path().join("filler");
+        let mut file = std::fs::File::create(&path).unwrap();
+        while file.write_all(&[1; 512]).is_ok() {}
+        path
+    }
+}
+
+/// Whether the user who has created a folder is root.
+fn is_root(folder: &Path) -> bool {
+    std::fs::metadata(folder).unwrap().uid() == 0
 }
 
 impl Drop for SmallDisk {
@@ -199,4 +211,15 @@ async fn a_full_disk_refuses_writes_until_it_has_space() {
     chain.append("again").await.unwrap();
     assert_eq!(chain::check(&store, 1).await.unwrap().len(), accepted + 2);
     assert_eq!(store.check().await, Ok(vec![]));
+    // There is no space for a write-ahead log: the file is opened for reading.
+    drop(store);
+    let filler = disk.fill();
+    let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
+    assert_eq!(chain::check(&store, 1).await.unwrap().len(), accepted + 2);
+    let refused = chain::Chain::open(&store, 1).await.unwrap().append("late").await.unwrap_err();
+    assert!(refused.to_string().contains("the disk is full"), "{refused}");
+    drop(store);
+    std::fs::remove_file(filler).unwrap();
+    let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
+    chain::Chain::open(&store, 1).await.unwrap().append("late").await.unwrap();
 }

@@ -351,3 +351,42 @@ async fn a_server_that_does_not_answer_is_not_waited_for_without_an_end() {
         Err(other) => panic!("{other}"),
     }
 }
+
+/// The work has no time limit of its own, so the server is asked on another connection whether it is there.
+#[tokio::test]
+async fn work_on_whole_tables_ends_if_the_server_does_not_answer() {
+    let server = PostgresServer::shared();
+    let proxy = Proxy::to(server.port());
+    let address = server.database();
+    let through = address.replace(&server.port().to_string(), &proxy.port().to_string());
+    let answer_timeout = Duration::from_millis(500);
+    let options = PostgresOptions { answer_timeout, ..PostgresOptions::default() };
+    let store = PostgresStore::open(&through, options).await.unwrap();
+    create(&store, "a").await;
+    let (client, connection) =
+        tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    for work in ["check", "clean", "read the search index"] {
+        client.batch_execute("BEGIN; LOCK TABLE recto_commits").await.unwrap();
+        let working = async {
+            match work {
+                "check" => store.check().await.map(drop),
+                "clean" => store.clean().await,
+                _ => store.indexed_words(&super::tenant()).await.map(drop),
+            }
+        };
+        let mut working = std::pin::pin!(working);
+        if work != "read the search index" {
+            let early = tokio::time::timeout(answer_timeout * 3, &mut working).await;
+            assert!(early.is_err(), "{work}: the server answers, so it may take longer: {early:?}");
+        }
+        proxy.freeze(true);
+        let ended = tokio::time::timeout(Duration::from_secs(20), &mut working).await;
+        let refused = ended.unwrap_or_else(|_| panic!("{work} has no end")).unwrap_err();
+        assert!(refused.to_string().contains("did not answer within 0.5 s"), "{work}: {refused}");
+        assert_eq!(matches!(refused, Error::CopiesLeft { .. }), work == "clean", "{refused}");
+        proxy.freeze(false);
+        client.batch_execute("ROLLBACK").await.unwrap();
+    }
+    assert_eq!(store.check().await, Ok(Vec::new()));
+}

@@ -214,23 +214,53 @@ impl Copy {
 enum Change {
     Append,
     Erase,
+    EraseIndexed,
     Prune,
     Remove,
+    RemoveIndexed,
 }
 
 impl Change {
-    const ALL: [Change; 4] = [Change::Append, Change::Erase, Change::Prune, Change::Remove];
+    const ALL: [Change; 6] = [
+        Change::Append,
+        Change::EraseIndexed,
+        Change::RemoveIndexed,
+        Change::Erase,
+        Change::Prune,
+        Change::Remove,
+    ];
 
     async fn make(self, recto: &Recto) -> Result<(), recto::Error> {
-        let long = recto.conversation("long").await?;
+        let conversation = recto.conversation(self.conversation()).await?;
         match self {
-            Change::Append => long.append([Message::user("word300 and more text")]).await.map(drop),
-            Change::Erase => long.erase(LogIndex(40)).await.map(drop),
+            Change::Append => {
+                conversation.append([Message::user("word300 and more text")]).await.map(drop)
+            }
+            Change::Erase => conversation.erase(LogIndex(40)).await.map(drop),
+            Change::EraseIndexed => conversation.erase(LogIndex(200)).await.map(drop),
             Change::Prune => {
                 let keep = Keep { last_versions: Some(1), ..Keep::default() };
-                long.prune(&keep).await.map(drop)
+                conversation.prune(&keep).await.map(drop)
             }
-            Change::Remove => recto.remove("long").await,
+            Change::Remove | Change::RemoveIndexed => recto.remove(self.conversation()).await,
+        }
+    }
+
+    /// The words of the first one are in the index, those of the second one in the waiting table.
+    fn conversation(self) -> &'static str {
+        match self {
+            Change::EraseIndexed | Change::RemoveIndexed => "many",
+            _ => "long",
+        }
+    }
+
+    /// The entries of the index that the change removes.
+    fn removed_places(self) -> Option<std::ops::RangeInclusive<i64>> {
+        let first = 1_i64 << 32; // "many" has number 1
+        match self {
+            Change::EraseIndexed => Some(first + 200..=first + 200),
+            Change::RemoveIndexed => Some(first..=first + i64::from(u32::MAX)),
+            _ => None,
         }
     }
 
@@ -241,6 +271,10 @@ impl Change {
         let Ok(recto) = Recto::open(&address).await else { return };
         let made = self.make(&recto).await;
         drop(recto);
+        if let (Ok(()), Some(places)) = (&made, self.removed_places()) {
+            let kept = indexed_words(file, places);
+            assert_eq!(kept, 0, "{place}: words of the search index after {self:?}");
+        }
         let Ok(recto) = Recto::open(&address).await else { return };
         let answers = Answers::of(&recto, 9).await;
         let Err(wrong) = after.lacks(&answers) else { return };
@@ -249,6 +283,15 @@ impl Change {
         }
         panic!("{place}: after {self:?} ({made:?}): {wrong}");
     }
+}
+
+/// The number of words that the search index has for entries at these places.
+fn indexed_words(file: &Path, places: std::ops::RangeInclusive<i64>) -> i64 {
+    let db = Connection::open(file).unwrap();
+    db.execute_batch("CREATE VIRTUAL TABLE temp.kept USING fts5vocab(main, words, instance)")
+        .unwrap();
+    let select = "SELECT count(*) FROM temp.kept WHERE doc BETWEEN ?1 AND ?2";
+    db.query_row(select, [places.start(), places.end()], |row| row.get(0)).unwrap()
 }
 
 /// Copies the conversations out of a file with a changed index.

@@ -2,6 +2,8 @@
 
 use recto::{Message, Tenant, Truncate, Version, WriteOptions};
 
+use recto_store::PageKind;
+
 use super::{say, settings, texts};
 use crate::places::{Place, memory, on_every_store, sqlite};
 
@@ -13,6 +15,8 @@ on_every_store! {
     an_interrupted_restoration_leaves_whole_conversations_and_is_completed
     long_work_reports_its_progress
     a_conversation_that_is_restored_at_an_older_version_is_read_again
+    a_backup_copies_no_damaged_row
+    a_conversation_with_an_unknown_counter_is_verified_copied_and_salvaged
 }
 
 async fn a_backup_can_be_opened_and_restored(place: Place) {
@@ -127,6 +131,136 @@ async fn an_interrupted_restoration_leaves_whole_conversations_and_is_completed(
     }
     assert_eq!(target.store().survey().await.unwrap().len(), 22, "the removed one has no name");
     assert_eq!(target.store().check().await, Ok(vec![]));
+}
+
+/// Changes a byte in the body of one row of a conversation: in a page of this kind, or in a commit.
+async fn damage_row(store: &dyn recto::Store, name: &str, page: Option<PageKind>) {
+    let row = store.find(&Tenant::default(), name).await.unwrap().unwrap();
+    let mut rewrite = recto_store::Rewrite::default();
+    let damage = |body: &mut Vec<u8>| {
+        let middle = body.len() / 2;
+        body[middle] ^= 1;
+    };
+    match page {
+        Some(kind) => {
+            let mut pages = store.pages(row.id, kind, 0..u32::MAX, true).await.unwrap();
+            let mut page = pages.pop().unwrap();
+            damage(&mut page.body);
+            rewrite.pages.push(page);
+        }
+        None => {
+            let mut rows = store.commits(row.id, None).await.unwrap();
+            let mut commit = rows.pop().unwrap();
+            damage(&mut commit.body);
+            rewrite.commits.push(commit);
+        }
+    }
+    store.rewrite(row.id, row.head.version, rewrite).await.unwrap();
+}
+
+async fn a_backup_copies_no_damaged_row(place: Place) {
+    check_backup_of_damaged_rows(place.store.clone(), place.is_file()).await;
+}
+
+#[tokio::test]
+async fn a_backup_of_a_store_without_a_search_index_copies_no_damaged_row() {
+    let store = std::sync::Arc::new(recto::MemoryStore::without_search());
+    check_backup_of_damaged_rows(store, false).await;
+}
+
+async fn check_backup_of_damaged_rows(store: std::sync::Arc<dyn recto::Store>, is_file: bool) {
+    let recto = recto::Recto::with_store(store.clone(), recto::Options::default());
+    let damages = [("b", Some(PageKind::Records)), ("c", Some(PageKind::Entries)), ("d", None)];
+    for name in ["a", "b", "c", "d", "e"] {
+        let conversation = recto.create(name, settings()).await.unwrap();
+        for number in 0..100 {
+            conversation.append([say(number)]).await.unwrap();
+        }
+    }
+    for (name, page) in damages {
+        damage_row(&*store, name, page).await;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    if !is_file {
+        // A file is copied as it is, and its own checksums belong to the new bytes.
+        assert_eq!(recto.backup(&path).await.unwrap_err().code(), "storage");
+        assert!(!path.exists());
+    }
+    let made = recto.backup_damaged(&path, &mut |_| {}).await.unwrap();
+    let is_listed = |name: &str| {
+        made.damage.iter().any(|damage| damage.starts_with(&format!("{name:?} is not in")))
+    };
+    let fresh = memory().await;
+    let restored = fresh.recto().restore(&path).await.unwrap();
+    assert_eq!(restored.conversations, 2, "{restored:?}");
+    assert_eq!(restored.entries, 200);
+    for (name, page) in damages {
+        assert_eq!(is_listed(name), !is_file, "{page:?}: {:?}", made.damage);
+        let is_found = restored.damaged.iter().any(|damaged| damaged.name == name);
+        assert_eq!(is_found, is_file, "{page:?}: {restored:?}");
+    }
+    for name in ["a", "e"] {
+        let conversation = fresh.recto().conversation(name).await.unwrap();
+        assert!(conversation.verify().await.unwrap().is_sound(), "{name}");
+    }
+}
+
+#[derive(Debug)]
+struct OwnCounter;
+
+impl recto::Counter for OwnCounter {
+    fn name(&self) -> &str {
+        "own"
+    }
+    fn count(&self, text: &str) -> u64 {
+        text.len() as u64
+    }
+}
+
+/// Two programs use the store, and one of them lacks a counter of the other.
+async fn a_conversation_with_an_unknown_counter_is_verified_copied_and_salvaged(place: Place) {
+    let with = |store: &std::sync::Arc<dyn recto::Store>| {
+        let counters: Vec<std::sync::Arc<dyn recto::Counter>> =
+            vec![std::sync::Arc::new(OwnCounter)];
+        recto::Recto::with_store(
+            store.clone(),
+            recto::Options { counters, ..recto::Options::default() },
+        )
+    };
+    let owner = with(&place.store);
+    for name in ["a", "b", "c"] {
+        let settings =
+            if name == "b" { recto::Settings::counting_with(OwnCounter) } else { settings() };
+        let conversation = owner.create(name, settings).await.unwrap();
+        for number in 0..70 {
+            conversation.append([say(number)]).await.unwrap();
+        }
+        conversation.apply(Truncate { keep_last: Some(3), ..Default::default() }).await.unwrap();
+    }
+    owner.conversation("b").await.unwrap().fork("fork", Version(9)).await.unwrap();
+    let expected = owner.conversation("b").await.unwrap().stats().await.unwrap().tokens;
+
+    let recto = place.recto();
+    for (name, report) in recto.verify_all(&mut |_, _| {}).await.unwrap() {
+        assert!(report.is_sound(), "{name}: {report:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    let fresh = memory().await;
+    assert_eq!(fresh.recto().restore(&path).await.unwrap().conversations, 4);
+    let restored = with(&fresh.store).conversation("b").await.unwrap();
+    assert_eq!(restored.stats().await.unwrap().tokens, expected);
+    // Also if the conversation was continued since.
+    restored.append([say(70)]).await.unwrap();
+    let again = fresh.recto().restore(&path).await.unwrap();
+    assert_eq!((again.already_there, again.newer.len()), (4, 1));
+
+    let salvaged = recto.salvage("b", "copy").await.unwrap();
+    assert_eq!((salvaged.messages, salvaged.faults.len()), (70, 1), "{salvaged:?}");
+    assert!(salvaged.faults[0].contains("counts with \"approx\""), "{salvaged:?}");
+    assert_eq!(texts(&recto.conversation("copy").await.unwrap()).await.len(), 3);
 }
 
 /// One damaged conversation of three.
@@ -285,6 +419,63 @@ async fn lost_rows_of_the_search_index_are_noticed() {
         recto.clean().await.unwrap();
         assert_eq!(recto.check().await.unwrap(), Vec::<String>::new(), "{change}");
         assert_eq!(recto.search(&say(4).text(), 10).await.unwrap().len(), 1, "{change}");
+    }
+}
+
+/// A copy of a file with 300 messages, whose words are in the index, not in the waiting table, after a change.
+async fn indexed_file(folder: &tempfile::TempDir, change: &str) -> recto::Recto {
+    let source = sqlite().await;
+    let recto = source.recto();
+    recto.create("a", settings()).await.unwrap().append((0..300).map(say)).await.unwrap();
+    recto.create("short", settings()).await.unwrap().append([say(1_000)]).await.unwrap();
+    let path = folder.path().join("copy.db");
+    recto.backup(&path).await.unwrap();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let indexed: u32 =
+        db.query_row("SELECT count(*) FROM words_docsize", [], |row| row.get(0)).unwrap();
+    assert_eq!(indexed, 300);
+    db.execute_batch(change).unwrap();
+    recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap()
+}
+
+/// The number of words in the index, not in the waiting table.
+fn indexed_words(folder: &tempfile::TempDir) -> u32 {
+    let db = rusqlite::Connection::open(folder.path().join("copy.db")).unwrap();
+    db.execute_batch("CREATE VIRTUAL TABLE temp.listed USING fts5vocab(main, words, instance)")
+        .unwrap();
+    db.query_row("SELECT count(*) FROM temp.listed", [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn a_message_that_a_damaged_search_index_would_keep_is_not_erased_or_removed() {
+    for change in [
+        "DELETE FROM words_docsize WHERE id & 4294967295 = 7",
+        "DELETE FROM words_docsize",
+        "UPDATE words_docsize SET id = id + 1000 WHERE id & 4294967295 = 7",
+        "UPDATE words_docsize SET origin = 99 WHERE id & 4294967295 = 7",
+        "UPDATE words_docsize SET origin = 0 WHERE id & 4294967295 = 7",
+        "UPDATE words_docsize SET origin = NULL WHERE id & 4294967295 = 7",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let recto = indexed_file(&folder, change).await;
+        let found = recto.check().await.unwrap();
+        assert!(found.iter().any(|fault| fault.contains("search index")), "{change}: {found:?}");
+        let conversation = recto.conversation("a").await.unwrap();
+        let refused = conversation.erase(recto::LogIndex(7)).await.unwrap_err();
+        assert_eq!(refused.code(), "storage", "{change}: {refused}");
+        assert!(refused.to_string().contains("`clean` builds it again"), "{change}: {refused}");
+        assert_eq!(recto.remove("a").await.unwrap_err().code(), "storage", "{change}");
+        assert_eq!(texts(&conversation).await[7], say(7).text(), "{change}: nothing was changed");
+        // No word of this one was moved into the index.
+        recto.remove("short").await.unwrap();
+        // As the error says.
+        recto.clean().await.unwrap();
+        assert_eq!(recto.check().await.unwrap(), Vec::<String>::new(), "{change}");
+        conversation.erase(recto::LogIndex(7)).await.unwrap();
+        assert_eq!(texts(&conversation).await[7], "[erased]", "{change}");
+        recto.remove("a").await.unwrap();
+        drop((conversation, recto));
+        assert_eq!(indexed_words(&folder), 0, "{change}");
     }
 }
 

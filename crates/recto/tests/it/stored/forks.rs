@@ -74,6 +74,21 @@ async fn an_examination_reads_the_rows_that_forks_share_once() {
     }
 }
 
+#[tokio::test]
+async fn a_search_looks_up_the_conversations_of_all_hits_together() {
+    for depth in [50, 200] {
+        let store = counting_store(depth).await;
+        let recto = Recto::with_store(store.clone(), Options::default());
+        let found = recto.search("message", 1_000).await.unwrap();
+        assert_eq!(found.len(), depth);
+        assert_eq!(store.lookups(), 1, "{depth} forks of forks");
+        for hit in &found {
+            // Each fork has added the message after the shared ones.
+            assert_eq!(hit.conversation, format!("fork {}", hit.index.0));
+        }
+    }
+}
+
 async fn an_examination_has_the_warnings_of_every_conversation(place: Place) {
     let recto = place.recto();
     nested(&recto, 4).await;

@@ -62,3 +62,43 @@ async fn a_conversation_of_a_backup_whose_name_is_not_allowed_gets_another_one(p
     let again = fresh.restore(&path).await.unwrap();
     assert_eq!((again.conversations, again.already_there), (0, 2));
 }
+
+/// A changed letter in the index hides the name, and the table still has it.
+#[tokio::test]
+async fn a_name_that_the_index_of_names_lacks_is_not_given_to_another_conversation() {
+    let source = sqlite().await;
+    for name in ["kept-name", "other"] {
+        source.recto().create(name, settings()).await.unwrap().append([say(1)]).await.unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copy.db");
+    source.recto().backup(&path).await.unwrap();
+    let page = "SELECT (pageno - 1) * pgsize FROM dbstat
+                WHERE name = 'sqlite_autoindex_conversations_2'";
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let page: u32 = db.query_row(page, [], |row| row.get(0)).unwrap();
+    let page = page as usize;
+    drop(db);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let found = bytes[page..].windows(9).position(|found| found == b"kept-name").unwrap();
+    bytes[page + found] -= 1;
+    std::fs::write(&path, bytes).unwrap();
+
+    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let other = recto.conversation("other").await.unwrap();
+    for refused in [
+        recto.create("kept-name", settings()).await.map(drop),
+        other.fork("kept-name", recto::Version(1)).await.map(drop),
+        recto.rename("other", "kept-name").await,
+    ] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code(), "storage");
+        assert!(refused.to_string().contains("an index of the file does not contain it"));
+    }
+    recto.clean().await.unwrap();
+    assert_eq!(recto.check().await.unwrap(), Vec::<String>::new());
+    let taken = recto.create("kept-name", settings()).await.unwrap_err();
+    assert_eq!(taken.code(), "conversation_exists");
+    recto.create("new", settings()).await.unwrap();
+    assert_eq!(recto.list(None, 9).await.unwrap().len(), 3);
+}
