@@ -221,12 +221,12 @@ export class Conversation {
   }
 
   /** The view as a request to a provider, with repairs. */
-  render(provider: t.Provider, options: At & { model?: string; fields?: Record<string, unknown> } = {}): Promise<t.Rendered> {
+  render(provider: t.Provider, options: At & ProviderOptions = {}): Promise<t.Rendered> {
     return this.request({ render: provider, ...options });
   }
 
   /** The rules of a provider that the view violates. */
-  async lint(provider: t.Provider, options: At & { model?: string } = {}): Promise<t.Finding[]> {
+  async lint(provider: t.Provider, options: At & ProviderOptions = {}): Promise<t.Finding[]> {
     return (await this.request({ lint: provider, ...options })).findings;
   }
 
@@ -299,6 +299,16 @@ export interface ChangeOptions extends t.WriteOptions {
 /** The version that is read. Default: the newest. */
 export interface At {
   at?: number;
+}
+
+/** The model, the version of the API and the other fields of a provider request. */
+export interface ProviderOptions {
+  /** The model. */
+  model?: string;
+  /** The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest. */
+  apiVersion?: string;
+  /** The other fields of the request, such as `thinking`. */
+  fields?: Record<string, unknown>;
 }
 
 function applyRequest(operations: Operations, options: t.WriteOptions): Request {

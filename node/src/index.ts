@@ -9,7 +9,7 @@
  * await conversation.messages();
  * ```
  */
-export { Conversation, type At, type ChangeOptions, type Operations } from "./conversation.js";
+export { Conversation, type At, type ChangeOptions, type Operations, type ProviderOptions } from "./conversation.js";
 export {
   BatchNotFound,
   BudgetTooSmall,

@@ -29,6 +29,26 @@ test("a request has the response of recto exec", async () => {
   assert.deepEqual(JSON.parse(text).messages[0].message, user("hi"));
 });
 
+test("the version of the API and the fields decide which rules apply", async () => {
+  const store = await Store.open("memory:");
+  const conversation = await store.create("cited", { counter: "approx" });
+  const cited = { type: "text", text: "a", citations: [{ type: "char_location" }] };
+  await conversation.append({ role: "user", content: [cited], metadata: { source: { provider: "anthropic" } } });
+  for (const [apiVersion, rules] of [[undefined, []], ["2026-10-21", ["citations_from_the_assistant"]]]) {
+    const findings = await conversation.lint("anthropic", { apiVersion });
+    assert.deepEqual(findings.map((finding) => finding.rule), rules);
+    const { repairs } = await conversation.render("anthropic", { apiVersion });
+    assert.deepEqual(repairs.map((repair) => repair.rule), rules);
+  }
+  await conversation.append({ role: "assistant", content: [{ type: "tool_use", id: "c", name: "f", input: {} }] });
+  await conversation.append({ role: "tool", content: [{ type: "tool_result", tool_use_id: "c", content: "r" }] });
+  const enabled = { thinking: { type: "enabled", budget_tokens: 1024 } };
+  for (const [fields, rules] of [[undefined, []], [enabled, ["thinking_of_the_last_calls"]]]) {
+    const findings = await conversation.lint("anthropic", { fields });
+    assert.deepEqual(findings.map((finding) => finding.rule), rules);
+  }
+});
+
 test("messages keep their bytes", async () => {
   const store = await Store.open("memory:");
   const message = '{"content": "x", "role":"user", "n": 12345678901234567890.50, "id": "\\u00e9"}';

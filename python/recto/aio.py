@@ -383,19 +383,36 @@ class AsyncConversation:
         provider: t.Provider,
         *,
         model: str | None = None,
+        api_version: str | None = None,
         fields: Mapping[str, Any] | None = None,
         at: int | None = None,
     ) -> t.Rendered:
-        """The view as a request to a provider, with repairs."""
+        """The view as a request to a provider, with repairs.
+
+        ``api_version`` is the version of the provider's API, such as ``2026-10-21`` at Anthropic.
+        Default: the oldest.
+        """
         return await asyncio.to_thread(
-            self._sync.render, provider, model=model, fields=fields, at=at
+            self._sync.render, provider, model=model, api_version=api_version, fields=fields, at=at
         )
 
     async def lint(
-        self, provider: t.Provider, *, model: str | None = None, at: int | None = None
+        self,
+        provider: t.Provider,
+        *,
+        model: str | None = None,
+        api_version: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        at: int | None = None,
     ) -> list[t.Finding]:
-        """The rules of a provider that the view violates."""
-        return await asyncio.to_thread(self._sync.lint, provider, model=model, at=at)
+        """The rules of a provider that the view violates.
+
+        ``fields`` are the other fields of the request, such as ``thinking``: some rules depend on
+        them.
+        """
+        return await asyncio.to_thread(
+            self._sync.lint, provider, model=model, api_version=api_version, fields=fields, at=at
+        )
 
     async def export(
         self,

@@ -485,18 +485,34 @@ class Conversation:
         provider: t.Provider,
         *,
         model: str | None = None,
+        api_version: str | None = None,
         fields: Mapping[str, Any] | None = None,
         at: int | None = None,
     ) -> t.Rendered:
-        """The view as a request to a provider, with repairs."""
-        request = {"render": provider, "model": model, "fields": fields, "at": at}
-        return cast("t.Rendered", self.request(request))
+        """The view as a request to a provider, with repairs.
+
+        ``api_version`` is the version of the provider's API, such as ``2026-10-21`` at Anthropic.
+        Default: the oldest.
+        """
+        options = {"model": model, "apiVersion": api_version, "fields": fields, "at": at}
+        return cast("t.Rendered", self.request({"render": provider, **options}))
 
     def lint(
-        self, provider: t.Provider, *, model: str | None = None, at: int | None = None
+        self,
+        provider: t.Provider,
+        *,
+        model: str | None = None,
+        api_version: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        at: int | None = None,
     ) -> list[t.Finding]:
-        """The rules of a provider that the view violates."""
-        return self.request({"lint": provider, "model": model, "at": at})["findings"]
+        """The rules of a provider that the view violates.
+
+        ``fields`` are the other fields of the request, such as ``thinking``: some rules depend on
+        them.
+        """
+        options = {"model": model, "apiVersion": api_version, "fields": fields, "at": at}
+        return self.request({"lint": provider, **options})["findings"]
 
     def export(
         self,

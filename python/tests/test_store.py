@@ -234,6 +234,27 @@ def test_a_store_is_not_pickled_and_hides_passwords():
     assert "secret" not in repr(Store(store._native, "postgres://u:secret@h/d"))
 
 
+def test_the_version_of_the_api_and_the_fields_decide_which_rules_apply(store):
+    cited = {"type": "text", "text": "a", "citations": [{"type": "char_location"}]}
+    made_by = {"source": {"provider": "anthropic"}}
+    conversation = store.create("cited", counter="approx")
+    conversation.append({"role": "user", "content": [cited], "metadata": made_by})
+    for version, rules in [(None, []), ("2026-10-21", ["citations_from_the_assistant"])]:
+        findings = conversation.lint("anthropic", api_version=version)
+        assert [finding["rule"] for finding in findings] == rules
+        rendered = conversation.render("anthropic", api_version=version)
+        assert [repair["rule"] for repair in rendered["repairs"]] == rules
+    call = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    conversation.append({"role": "assistant", "content": [call]})
+    conversation.append(
+        {"role": "tool", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "r"}]}
+    )
+    enabled = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+    for fields, rules in [(None, []), (enabled, ["thinking_of_the_last_calls"])]:
+        findings = conversation.lint("anthropic", fields=fields)
+        assert [finding["rule"] for finding in findings] == rules
+
+
 def test_asyncio():
     async def run():
         async with await recto.AsyncStore.open("memory:") as store:
