@@ -248,7 +248,7 @@ pub(super) fn is_served_by_openai(model: &str) -> bool {
 }
 
 /// True if a model of Anthropic rejects messages of role system in the list of messages.
-pub(crate) fn rejects_listed_system(model: &str) -> bool {
+pub(super) fn rejects_listed_system(model: &str) -> bool {
     has(Property::RejectsListedSystem, model)
 }
 
