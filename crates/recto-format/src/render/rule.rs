@@ -301,6 +301,7 @@ rules! {
             Documentation "2026-11-18" "platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-8: messages of role system are accepted immediately after a turn of the user",
             ErrorText "2026-11-19" "Anthropic: role 'system' must precede an 'assistant' message or end the array",
             Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/effort-per-message: a system message without content changes the effort, and may be at any position",
+            Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages: `tool_addition` and `tool_removal` blocks are in messages of role system, with the header `anthropic-beta: mid-conversation-tool-changes-2026-07-01`",
         ]
     THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning []
         "thinking and signatures are sent only to the model that produced them"
@@ -320,6 +321,7 @@ rules! {
         [
             Documentation "2026-11-16" "platform.claude.com/docs/en/build-with-claude/preserved-thinking: a thinking block is valid only if `system`, `tools` and all messages before it are those after which it was produced",
             ErrorText "2026-11-16" "Anthropic: The block is bound to a different conversation",
+            Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/compaction-thinking-blocks: thinking in turns that are kept unchanged directly after a signed compaction block stays valid",
         ]
     CITATIONS_FROM_THE_ASSISTANT "citations_from_the_assistant" ANTHROPIC Warning []
         "texts of the user have no citations"
