@@ -216,7 +216,7 @@ pub use self::history_tools::{ExpandTool, SearchTool};
 pub use self::http::HttpModel;
 #[cfg(feature = "mcp")]
 pub use self::mcp::{McpAddress, McpServer, McpTool};
-pub use self::model::{BoxFuture, CallContext, Delta, Finish, Model, Usage};
+pub use self::model::{BoxFuture, CallContext, CompactionUsage, Delta, Finish, Model, Usage};
 #[cfg(feature = "clients")]
 pub use self::program::{isolate_programs, kill_programs};
 pub use self::reply::{Reply, ReplyPart};
