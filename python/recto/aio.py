@@ -419,12 +419,17 @@ class AsyncConversation:
         provider: t.Provider,
         *,
         model: str | None = None,
+        api_version: str | None = None,
         fields: Mapping[str, Any] | None = None,
         at: int | None = None,
     ) -> t.Rendered:
-        """The view as a request to a provider, with repairs."""
+        """The view as a request to a provider, with repairs.
+
+        ``api_version`` is the version of the provider's API, such as ``2026-10-21`` at Anthropic.
+        Default: the oldest.
+        """
         return await asyncio.to_thread(
-            self._sync.render, provider, model=model, fields=fields, at=at
+            self._sync.render, provider, model=model, api_version=api_version, fields=fields, at=at
         )
 
     async def lint(

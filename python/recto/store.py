@@ -502,12 +502,17 @@ class Conversation:
         provider: t.Provider,
         *,
         model: str | None = None,
+        api_version: str | None = None,
         fields: Mapping[str, Any] | None = None,
         at: int | None = None,
     ) -> t.Rendered:
-        """The view as a request to a provider, with repairs."""
-        request = {"render": provider, "model": model, "fields": fields, "at": at}
-        return cast("t.Rendered", self.request(request))
+        """The view as a request to a provider, with repairs.
+
+        ``api_version`` is the version of the provider's API, such as ``2026-10-21`` at Anthropic.
+        Default: the oldest.
+        """
+        options = {"model": model, "apiVersion": api_version, "fields": fields, "at": at}
+        return cast("t.Rendered", self.request({"render": provider, **options}))
 
     def lint(
         self,

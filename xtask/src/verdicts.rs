@@ -18,6 +18,10 @@ pub(crate) struct Options {
     /// rendering, and each file of `sessions` that is not exported with the same bytes.
     #[arg(long)]
     show: bool,
+
+    /// Number of random edits of all accepted requests together. Default: 120000.
+    #[arg(long, value_name = "COUNT")]
+    edits: Option<usize>,
 }
 
 pub(crate) fn run(
@@ -32,6 +36,9 @@ pub(crate) fn run(
     command.arg(folder);
     if options.show {
         command.arg("--show");
+    }
+    if let Some(edits) = options.edits {
+        command.arg(format!("--edits={edits}"));
     }
     let step = Step::new("verdicts", command, "read the output above");
     let finished = console.run(step.shown());

@@ -147,6 +147,26 @@ fn measure_render(messages: &[Message], time: Duration, rows: &mut Vec<Row>) {
         let name = format!("render untouched messages for {target}");
         rows.push(Row::least(&name, megabytes(took, len), LEAST_UNTOUCHED_MEGABYTES));
     }
+    // The whole agent run, with its calls and results.
+    for format in [
+        Format::Anthropic,
+        Format::OpenAiChat,
+        Format::OpenAiResponses,
+        Format::Gemini,
+        Format::BedrockConverse,
+    ] {
+        let mut file = Vec::new();
+        export(messages, format, &ExportOptions::default(), &mut file).expect("it is written");
+        let file = String::from_utf8(file).expect("JSON is UTF-8");
+        let imported = imported_as(&file, Some(format));
+        let target = Target::named(format.name()).expect("the format is a target");
+        let mut len = 0;
+        let took = fastest(time, || {
+            len = render(&imported, target, &options).map_or(0, |it| it.body.len());
+        });
+        let name = format!("render an agent run imported from {target}");
+        rows.push(Row::plain(&name, megabytes(took, len), "MB/s"));
+    }
     let took = fastest(time, || lint(messages, Target::Anthropic, &options).len());
     rows.push(Row::plain("lint them for anthropic", milliseconds(took), "ms"));
     let bodies: Vec<&str> = messages.iter().map(Message::json).collect();

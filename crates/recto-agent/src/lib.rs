@@ -191,6 +191,7 @@ mod summaries;
 mod tool;
 mod totals;
 mod trace;
+mod usage;
 #[cfg(feature = "clients")]
 mod web_client;
 mod workflow;
@@ -221,12 +222,13 @@ pub use self::mcp::{McpAddress, McpServer, McpTool};
 pub use self::model::{BoxFuture, CallContext, Delta, Model};
 #[cfg(feature = "clients")]
 pub use self::program::{isolate_programs, kill_programs};
-pub use self::reply::{Finish, Reply, ReplyPart, Usage};
+pub use self::reply::{Finish, Reply, ReplyPart};
 #[cfg(feature = "clients")]
 pub use self::secrets::Secret;
 pub use self::summaries::{SummaryGap, summarised_entries};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};
 pub use self::totals::Totals;
+pub use self::usage::{CompactionUsage, Usage};
 
 /// The example of `docs/agent.md`, as a test.
 #[cfg(all(doctest, feature = "clients"))]

@@ -8,7 +8,7 @@ use recto::{EngineError, Limits, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::Attempt;
+use crate::{Attempt, Usage};
 
 /// Maximum JSON depth of a tool call's input. A message may have 64 levels in total.
 const MAX_INPUT_DEPTH: usize = 56;
@@ -94,34 +94,6 @@ pub enum Finish {
     Cut,
     /// Any other reason, as the provider names it.
     Other(String),
-}
-
-/// Token usage of one call, as the provider reports it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Usage {
-    /// All input tokens, cached or not. (Anthropic reports cached tokens separately; here they are
-    /// included.)
-    pub input: u64,
-    /// Input tokens read from the provider's cache. Part of `input`.
-    #[serde(default)]
-    pub cached: u64,
-    /// Input tokens written to the provider's cache. Part of `input`.
-    #[serde(default)]
-    pub cache_written: u64,
-    /// All output tokens, thinking included.
-    pub output: u64,
-    /// Output tokens of thinking, if the provider reports them. Part of `output`.
-    #[serde(default)]
-    pub reasoning: u64,
-}
-
-impl Usage {
-    /// Usage of a call without caching and thinking. Assign the other fields as needed.
-    pub fn new(input: u64, output: u64) -> Usage {
-        Usage { input, output, ..Usage::default() }
-    }
 }
 
 impl Default for Reply {

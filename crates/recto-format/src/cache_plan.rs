@@ -11,8 +11,8 @@ use std::fmt;
 
 use recto_core::Counter;
 
-use crate::Price;
 use crate::json::{self, Str};
+use crate::prices::{CacheTime, Price};
 
 /// The point at which an edit has saved more than it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +92,11 @@ impl CachePlan {
         let total = shared + new_tokens;
         // A prompt that is too short is not cached at all.
         let kept = |tokens: u64| if tokens >= price.minimum { tokens } else { 0 };
+        let time = cache_time(after);
         let cost = |cached: u64, all: u64| {
             let new = all - cached;
             let tier = price.at(all);
-            let write = tier.cache_write.unwrap_or(tier.input);
-            let rate = if all >= price.minimum { write } else { tier.input };
+            let rate = if all >= price.minimum { tier.write(time) } else { tier.input };
             (cached as f64 * tier.cached + new as f64 * rate) / 1e6
         };
         let cached_tokens = kept(shared);
@@ -164,6 +164,21 @@ fn pays_off(cost_now: f64, saved_per_turn: f64) -> PaysOff {
         PaysOff::AfterTurns((cost_now / saved_per_turn).ceil() as u64)
     } else {
         PaysOff::Never
+    }
+}
+
+/// How long the entry of a request's last `cache_control` is kept. Those of one hour precede all others.
+fn cache_time(request: &str) -> CacheTime {
+    // Inside a text, the quotes would be escaped.
+    let key = "\"cache_control\"";
+    let mut marks = memchr::memmem::rfind_iter(request.as_bytes(), key).filter_map(|at| {
+        let value = request[at + key.len()..].trim_start().strip_prefix(':')?.trim_start();
+        json::is_object(value).then_some(value)
+    });
+    let ttl = marks.next().and_then(|mark| json::get_str(mark, "ttl"));
+    match ttl.is_some_and(|ttl| ttl.is("1h")) {
+        true => CacheTime::OneHour,
+        false => CacheTime::FiveMinutes,
     }
 }
 
@@ -279,6 +294,26 @@ mod tests {
         let plan = CachePlan::of(&before, &text("a", 1_000), &Approx, &price());
         assert!(plan.to_string().contains("costs −$0.0090 now"), "{plan}");
         assert!(plan.to_string().ends_with("pays off at once"), "{plan}");
+    }
+
+    #[test]
+    fn entries_of_one_hour_have_their_own_price() {
+        let price = Price { cache_write_1h: Some(20.0), ..price() };
+        let request = |mark: &str, letter: &str| {
+            let text = text(letter, 1_000);
+            format!(
+                r#"{{"messages":[{{"content":[{{"text":"{text}"{mark}}}]}}],"n":["cache_control"]}}"#
+            )
+        };
+        let cost = |mark: &str| {
+            let plan = CachePlan::of(&request(mark, "a"), &request(mark, "b"), &Approx, &price);
+            (plan.cost_now + plan.old_tokens as f64 / 1e6) / plan.new_tokens as f64 * 1e6
+        };
+        let hour = cost(r#","cache_control": {"type":"ephemeral","ttl":"1h"}"#);
+        let minutes = cost(r#","cache_control":{"type":"ephemeral"}"#);
+        // The unchanged front costs little.
+        assert!((hour - 20.0).abs() < 0.1 && (minutes - 12.5).abs() < 0.1, "{hour} {minutes}");
+        assert!((cost("") - 12.5).abs() < 0.1, "{}", cost(""));
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub use json::Str;
 pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
-pub use prices::{Price, PriceTable, PriceTier};
+pub use prices::{CacheTime, Price, PriceTable, PriceTier};
 pub use render::{
     Evidence, EvidenceKind, Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions,
     Rendered, Rule, Severity, Target, ToolFinding, binds_thinking, render,

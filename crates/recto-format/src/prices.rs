@@ -55,6 +55,24 @@ pub struct PriceTier {
     pub output: Option<f64>,
 }
 
+/// How long a provider keeps a cache entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CacheTime {
+    /// Five minutes, or as long as the provider keeps entries by default.
+    FiveMinutes,
+    /// One hour.
+    OneHour,
+}
+
+impl PriceTier {
+    /// Price of an input token that is written to the cache.
+    pub fn write(&self, time: CacheTime) -> f64 {
+        let hour = self.cache_write_1h.filter(|_| time == CacheTime::OneHour);
+        hour.or(self.cache_write).unwrap_or(self.input)
+    }
+}
+
 impl Price {
     /// The prices of a prompt with this number of input tokens, cached ones included.
     ///

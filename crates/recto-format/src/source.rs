@@ -230,9 +230,12 @@ fn key_into(key: &str, start: usize, out: &mut String) {
     out.push_str("\":");
 }
 
-/// True if two names denote the same model. A name without a date is an alias of the dated one.
+/// True if two names denote the same model. A name without a date is an alias of the dated one; two
+/// dates are two models.
 pub(crate) fn is_same_model(left: &str, right: &str) -> bool {
-    without_date(left) == without_date(right)
+    let is_alias = |name: &str| name.ends_with("-latest") || without_date(name) == name;
+    left == right
+        || (is_alias(left) || is_alias(right)) && without_date(left) == without_date(right)
 }
 
 /// The name of a model without a date (`-20250929`, `-2025-09-29`, `@20250929`) or `-latest` at its end.
@@ -293,6 +296,8 @@ mod tests {
         assert!(is_same_model("claude-3-7-sonnet@20250219", "claude-3-7-sonnet-latest"));
         assert!(!is_same_model("claude-sonnet-4-5", "claude-sonnet-4"));
         assert!(!is_same_model("gpt-4o", "gpt-4o-mini"));
+        assert!(!is_same_model("gpt-4o-2024-05-13", "gpt-4o-2024-08-06"));
+        assert!(!is_same_model("claude-a-20250929", "claude-a@20251101"));
     }
 
     #[test]

@@ -54,6 +54,12 @@ impl Error {
             Error::Format(recto_format::Error::ForeignMessage { position, .. }) => {
                 format!("{field}[{position}]")
             }
+            // A field of a message: `[0].role`.
+            Error::Format(recto_format::Error::Malformed { field: part, .. })
+                if part.starts_with('[') =>
+            {
+                format!("{field}{part}")
+            }
             _ => return self,
         };
         Error::InField { field, cause: Box::new(self) }

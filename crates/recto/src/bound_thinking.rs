@@ -1,6 +1,6 @@
 //! Finds thinking that an edit has made invalid, because its model binds it to everything before it.
 
-use recto_core::{LogIndex, Message, OperationKind, Version, VersionInfo};
+use recto_core::{LogIndex, Message, OperationKind, Role, Version, VersionInfo};
 use recto_format::{MessageParts, Part, binds_thinking};
 
 use crate::{Conversation, Entry, Error};
@@ -87,7 +87,9 @@ impl Conversation {
         Ok(before != self.tools_at(version).await?)
     }
 
-    /// True if the messages before an entry differ from those at the version that added it.
+    /// True if the messages before an entry differ from those at the version that added it. A signed
+    /// compaction block may replace the first of them: thinking in messages that directly follow it stays
+    /// valid.
     async fn has_other_prefix(
         &self,
         added: Version,
@@ -95,10 +97,30 @@ impl Conversation {
         index: LogIndex,
     ) -> Result<bool, Error> {
         let entries = self.messages_to_send(added).await?;
-        let before = entries.iter().take_while(|entry| entry.index != index);
-        let before = before.map(|entry| entry.index);
-        Ok(!before.eq(prefix.iter().map(|entry| entry.index)))
+        let before: Vec<LogIndex> = entries.iter().map(|entry| entry.index).collect();
+        let end = before.iter().position(|it| *it == index).unwrap_or(before.len());
+        let before = &before[..end];
+        let now: Vec<LogIndex> = prefix.iter().map(|entry| entry.index).collect();
+        // The system text is in front of the messages.
+        let is_system = |entry: &&Entry| entry.message.role() == Role::System;
+        let front = prefix.iter().take_while(is_system).count();
+        let is_compacted = prefix.get(front).is_some_and(|first| is_compaction(&first.message))
+            && before.starts_with(&now[..front])
+            && before[front..].ends_with(&now[front + 1..]);
+        Ok(before != now && !is_compacted)
     }
+}
+
+/// True for a message that consists of a signed compaction block, which Anthropic puts in place of the
+/// messages that it summarises.
+fn is_compaction(message: &Message) -> bool {
+    let parts = MessageParts::of(message).parts;
+    let [Part::Other { kind, json }] = &parts[..] else { return false };
+    let is_signed = || {
+        let block = serde_json::from_str::<serde_json::Value>(json);
+        block.is_ok_and(|block| block["signature"].is_string())
+    };
+    kind.text() == "compaction" && is_signed()
 }
 
 /// True for a message of an imported transcript.

@@ -30,6 +30,7 @@ async function use(): Promise<void> {
   await conversation.append({ role: "robot", content: "x" });
   // @ts-expect-error an option that does not exist
   await Store.open("memory:", { serch: true });
+  const findings = await conversation.lint("anthropic", { model: "m", apiVersion: "2026-10-21", fields: { max_tokens: 9 } });
   // @ts-expect-error a provider that does not exist
   await conversation.render("nobody");
   try {
@@ -38,7 +39,7 @@ async function use(): Promise<void> {
     if (error instanceof VersionConflict) error.currentVersion?.toFixed();
     if (error instanceof RectoError) [error.code, error.field, error.details].toString();
   }
-  [added, messages, any, typed.count, text].toString();
+  [added, messages, any, typed.count, text, findings].toString();
 }
 
 void use;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Decoder, OpenCall, ProviderError, read};
-use crate::{Delta, Failure, Finish, Reply, ReplyPart, Usage};
+use crate::{CompactionUsage, Delta, Failure, Finish, Reply, ReplyPart, Usage};
 
 #[derive(Default)]
 pub(super) struct Messages {
@@ -95,13 +95,48 @@ struct BlockStart<'a> {
     citations: Option<Vec<&'a RawValue>>,
 }
 
-#[derive(Deserialize, Default, Clone, Copy)]
+#[derive(Deserialize, Default)]
 #[serde(default)]
 struct Counts {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+    /// The passes of the model over the prompt. The counts of compactions are only here.
+    iterations: Option<Vec<Iteration>>,
+}
+
+/// Tokens that were written to the cache, by the time for which they are kept.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct CacheCreation {
+    ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Iteration {
+    #[serde(rename = "type")]
+    kind: String,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+impl Iteration {
+    fn usage(&self) -> CompactionUsage {
+        let cached = self.cache_read_input_tokens.unwrap_or(0);
+        let cache_written = self.cache_creation_input_tokens.unwrap_or(0);
+        let fresh = self.input_tokens.unwrap_or(0);
+        CompactionUsage {
+            input: fresh.saturating_add(cached).saturating_add(cache_written),
+            cached,
+            cache_written,
+            output: self.output_tokens.unwrap_or(0),
+        }
+    }
 }
 
 impl Decoder for Messages {
@@ -228,12 +263,20 @@ impl Messages {
         let written = counts.cache_creation_input_tokens.unwrap_or(usage.cache_written);
         let fresh = usage.input - usage.cached - usage.cache_written;
         let fresh = counts.input_tokens.unwrap_or(fresh);
+        let written_1h = counts.cache_creation.and_then(|it| it.ephemeral_1h_input_tokens);
+        let compactions = counts.iterations.map(|iterations| {
+            let compactions = iterations.iter().filter(|it| it.kind == "compaction");
+            let none = CompactionUsage::default();
+            compactions.fold(none, |sum, it| sum.plus(it.usage()))
+        });
         *usage = Usage {
             input: fresh.saturating_add(cached).saturating_add(written),
             cached,
             cache_written: written,
+            cache_written_1h: written_1h.unwrap_or(usage.cache_written_1h),
             output: counts.output_tokens.unwrap_or(usage.output),
             reasoning: 0,
+            compaction: compactions.unwrap_or(usage.compaction),
         };
     }
 }

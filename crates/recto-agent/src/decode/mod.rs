@@ -173,6 +173,7 @@ impl OpenCall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{CompactionUsage, Usage};
 
     #[test]
     fn only_lone_surrogates_are_replaced() {
@@ -188,5 +189,49 @@ mod tests {
         ] {
             assert_eq!(without_lone_surrogates(json), repaired, "{json}");
         }
+    }
+
+    fn usage_of(target: Target, body: &str) -> Usage {
+        let mut decoder = decoder(target).unwrap();
+        decoder.read_body(body).unwrap();
+        decoder.finish().usage.unwrap()
+    }
+
+    #[test]
+    fn writes_to_the_cache_and_compactions_are_part_of_the_usage() {
+        let usage = usage_of(
+            Target::OpenAiChat,
+            r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":20,"cache_write_tokens":70}}}"#,
+        );
+        assert_eq!((usage.input, usage.cached, usage.cache_written), (100, 20, 70));
+        let usage = usage_of(
+            Target::OpenAiResponses,
+            r#"{"status":"completed","output":[],"usage":{"input_tokens":100,"output_tokens":5,"input_tokens_details":{"cached_tokens":20,"cache_write_tokens":70}}}"#,
+        );
+        assert_eq!((usage.input, usage.cached, usage.cache_written), (100, 20, 70));
+        let usage = usage_of(
+            Target::Anthropic,
+            r#"{"content":[],"stop_reason":"end_turn","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":20,"cache_creation_input_tokens":70,"cache_creation":{"ephemeral_5m_input_tokens":30,"ephemeral_1h_input_tokens":40},"iterations":[{"type":"compaction","input_tokens":300,"cache_read_input_tokens":600,"output_tokens":7},{"type":"message","input_tokens":10,"output_tokens":5},{"type":"compaction","input_tokens":1,"cache_creation_input_tokens":2,"output_tokens":3}]}}"#,
+        );
+        assert_eq!((usage.input, usage.cached, usage.cache_written), (100, 20, 70));
+        assert_eq!(usage.cache_written_1h, 40);
+        let CompactionUsage { input, cached, cache_written, output } = usage.compaction;
+        assert_eq!((input, cached, cache_written, output), (903, 600, 2, 10));
+    }
+
+    /// The counts at the end of a stream have only what has changed.
+    #[test]
+    fn the_start_and_the_end_of_a_stream_are_counted_together() {
+        let mut decoder = decoder(Target::Anthropic).unwrap();
+        for event in [
+            r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"cache_creation_input_tokens":70,"cache_creation":{"ephemeral_1h_input_tokens":40}}}}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5,"iterations":[{"type":"compaction","input_tokens":300,"output_tokens":7}]}}"#,
+            r#"{"type":"message_stop"}"#,
+        ] {
+            decoder.read_event(event, &mut |_| {}).unwrap();
+        }
+        let usage = decoder.finish().usage.unwrap();
+        assert_eq!((usage.input, usage.cache_written_1h, usage.output), (80, 40, 5));
+        assert_eq!((usage.compaction.input, usage.compaction.output), (300, 7));
     }
 }

@@ -77,9 +77,10 @@ struct Counts {
     completion_tokens_details: Option<OutputDetails>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 pub(super) struct InputDetails {
     pub(super) cached_tokens: Option<u64>,
+    pub(super) cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -166,15 +167,17 @@ impl Chat {
         self.id = self.id.take().or(chunk.id);
         self.model = self.model.take().or(chunk.model);
         if let Some(counts) = chunk.usage {
+            let details = counts.prompt_tokens_details.unwrap_or_default();
             self.usage = Some(Usage {
                 input: counts.prompt_tokens,
-                cached: counts.prompt_tokens_details.and_then(|it| it.cached_tokens).unwrap_or(0),
-                cache_written: 0,
+                cached: details.cached_tokens.unwrap_or(0),
+                cache_written: details.cache_write_tokens.unwrap_or(0),
                 output: counts.completion_tokens,
                 reasoning: counts
                     .completion_tokens_details
                     .and_then(|it| it.reasoning_tokens)
                     .unwrap_or(0),
+                ..Usage::default()
             });
         }
         // The request asks for one choice.

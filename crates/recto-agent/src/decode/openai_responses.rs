@@ -211,14 +211,15 @@ impl Responses {
         self.id = response.id.or(self.id.take());
         self.model = response.model.or(self.model.take());
         if let Some(counts) = response.usage {
-            let cached = counts.input_tokens_details.and_then(|it| it.cached_tokens);
+            let details = counts.input_tokens_details.unwrap_or_default();
             let reasoning = counts.output_tokens_details.and_then(|it| it.reasoning_tokens);
             self.usage = Some(Usage {
                 input: counts.input_tokens,
-                cached: cached.unwrap_or(0),
-                cache_written: 0,
+                cached: details.cached_tokens.unwrap_or(0),
+                cache_written: details.cache_write_tokens.unwrap_or(0),
                 output: counts.output_tokens,
                 reasoning: reasoning.unwrap_or(0),
+                ..Usage::default()
             });
         }
         for (index, item) in response.output.into_iter().flatten().enumerate() {

@@ -1,4 +1,4 @@
-//! Random edits of accepted requests. The request that is rendered after an edit must have no shape that
+//! Random edits of accepted requests, a third of them with thinking that the edit has made invalid. The request that is rendered after an edit must have no shape that
 //! occurs only in refused requests, and must pass the validators that the original request passes.
 
 use std::collections::BTreeSet;
@@ -204,19 +204,23 @@ impl Edits {
             (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         }));
         for number in 0..count {
-            let edited = dice.edit(view);
-            let rendered = match render(&edited, target, options) {
-                Ok(rendered) => rendered,
-                Err(Error::NothingToSend { .. }) => {
-                    self.empty += 1;
-                    continue;
-                }
-                Err(error) => {
-                    self.invalid += 1;
-                    self.example(format!("{name}, edit {number}: {error}"));
-                    continue;
-                }
-            };
+            let Edited { view: edited, first } = dice.edit(view);
+            // As for a model that binds thinking to everything before it.
+            let invalid: Vec<usize> = (first..edited.len()).collect();
+            let invalid_thinking = if number % 3 == 0 { &invalid[..] } else { &[] };
+            let rendered =
+                match render(&edited, target, &RenderOptions { invalid_thinking, ..*options }) {
+                    Ok(rendered) => rendered,
+                    Err(Error::NothingToSend { .. }) => {
+                        self.empty += 1;
+                        continue;
+                    }
+                    Err(error) => {
+                        self.invalid += 1;
+                        self.example(format!("{name}, edit {number}: {error}"));
+                        continue;
+                    }
+                };
             self.rendered += 1;
             let Ok(body) = serde_json::from_str::<Value>(&rendered.body) else {
                 self.invalid += 1;
@@ -272,14 +276,21 @@ impl Dice {
     }
 
     /// One to three edits: DELETE, TRUNCATE at either end, REPLACE, INSERT or a move.
-    fn edit(&mut self, view: &[Message]) -> Vec<Message> {
+    fn edit(&mut self, view: &[Message]) -> Edited {
         let mut edited = view.to_vec();
+        let mut first = edited.len();
         for _ in 0..=self.below(3) {
-            let at = self.below(edited.len());
+            let mut at = self.below(edited.len());
             match self.below(6) {
                 0 if !edited.is_empty() => drop(edited.remove(at)),
-                1 => drop(edited.drain(..at)),
-                2 => edited.truncate(at + 1),
+                1 => {
+                    edited.drain(..at);
+                    at = 0;
+                }
+                2 => {
+                    edited.truncate(at + 1);
+                    at = edited.len();
+                }
                 3 if !edited.is_empty() => {
                     edited[at] = match edited[at].role() {
                         recto_core::Role::Assistant => Message::assistant("An edited answer."),
@@ -298,10 +309,19 @@ impl Dice {
                     let moved = edited.remove(at);
                     let to = self.below(edited.len() + 1);
                     edited.insert(to, moved);
+                    at = at.min(to);
                 }
                 _ => {}
             }
+            first = first.min(at);
         }
-        edited
+        Edited { view: edited, first }
     }
+}
+
+/// An edited view.
+struct Edited {
+    view: Vec<Message>,
+    /// The first position that an edit has changed. Thinking from here on has another prefix.
+    first: usize,
 }

@@ -16,7 +16,7 @@
 //! - whether import and render for the same provider give the same history: as values, and byte by
 //!   byte;
 //! - whether the tools of the request, stored as the tools of a conversation, are rendered with the same
-//!   value.
+//!   value and without a finding about them.
 //!
 //! Lint is given the model and no other fields, as `recto lint` is; a request counts as refused with lint
 //! errors also if an error depends on its fields. The format is the recognised one.
@@ -157,15 +157,23 @@ fn with_view(
     let tools =
         replayed.envelope.as_deref().map(|envelope| EnvelopeInfo::of(envelope, format).tools);
     let tools = tools.unwrap_or_default();
-    // The tools of the conversation replace the field. `toolConfig` also has the choice of a tool.
-    if !tools.is_empty() && target != Target::BedrockConverse {
-        fields.retain(|key, _| key != "tools" && key != "functions");
+    // The tools of the conversation replace the field.
+    if !tools.is_empty() {
+        fields.retain(|key, _| !["tools", "functions", "toolConfig"].contains(&key.as_str()));
     }
-    let tools = if target == Target::BedrockConverse { &[][..] } else { &tools[..] };
     let fields: Vec<(&str, &str)> =
         fields.iter().map(|(key, value)| (key.as_str(), value.get())).collect();
     let model = model.as_deref();
+    let tools = &tools[..];
     then(&view, &RenderOptions { model, fields: &fields, tools, ..RenderOptions::default() })
+}
+
+/// The tools of a request; `None` without tools.
+fn tools_of(request: &str) -> Result<Option<Value>> {
+    let request: Value = serde_json::from_str(request)?;
+    let config = request.get("toolConfig").and_then(|config| config.get("tools"));
+    let tools = ["tools", "functions"].iter().find_map(|key| request.get(*key)).or(config);
+    Ok(tools.filter(|tools| tools.as_array().is_some_and(|it| !it.is_empty())).cloned())
 }
 
 /// The requests below a folder, with the verdict on each.
@@ -228,6 +236,8 @@ struct Judged {
     errors_with_fields: Vec<String>,
     /// Whether the tools have the same value; `None` without tools.
     same_tools: Option<bool>,
+    /// What rendering changed in the tools.
+    tool_findings: Vec<String>,
     same_values: bool,
     same_bytes: bool,
     /// The first difference between the histories of the recorded and the rendered request, or the error.
@@ -263,14 +273,11 @@ impl Judged {
             self.errors = errors(&RenderOptions { fields: &[], ..*options });
             self.errors_with_fields = errors(options);
             let rendered = render(view, target, options)?;
-            let tools = |body: &str| -> Result<Option<Value>> {
-                let request: Value = serde_json::from_str(body)?;
-                let tools = ["tools", "functions"].iter().find_map(|key| request.get(*key));
-                Ok(tools.filter(|tools| tools.as_array().is_some_and(|it| !it.is_empty())).cloned())
-            };
-            if let Some(recorded) = tools(body)? {
-                self.same_tools = Some(tools(&rendered.body)?.is_some_and(|it| it == recorded));
+            if let Some(recorded) = tools_of(body)? {
+                self.same_tools = Some(tools_of(&rendered.body)?.is_some_and(|it| it == recorded));
             }
+            self.tool_findings =
+                rendered.tool_findings.iter().map(|it| format!("{it:?}")).collect();
             let (before, after) =
                 (History::of(body, target)?, History::of(&rendered.body, target)?);
             self.same_bytes = before.0 == after.0;
@@ -288,7 +295,8 @@ impl Judged {
     fn show(&self, name: &str, verdict: Verdict, recorded: Option<&Recorded>) {
         let is_bad = match verdict {
             Verdict::Ok => {
-                let is_clean = self.errors.is_empty() && self.errors_with_fields.is_empty();
+                let findings = [&self.errors, &self.errors_with_fields, &self.tool_findings];
+                let is_clean = findings.iter().all(|it| it.is_empty());
                 !self.recognised || !is_clean || !self.same_bytes || self.same_tools == Some(false)
             }
             Verdict::Refused => true,
@@ -305,6 +313,7 @@ impl Judged {
         for error in self.errors.iter().chain(&self.errors_with_fields) {
             println!("    lint: {error}");
         }
+        self.tool_findings.iter().for_each(|finding| println!("    tools: {finding}"));
         if let Some(recorded) = recorded.filter(|_| verdict == Verdict::Refused) {
             println!("    provider: {}", recorded.response.chars().take(300).collect::<String>());
         }
@@ -384,6 +393,7 @@ struct Table {
     with_errors: usize,
     with_tools: usize,
     same_tools: usize,
+    with_tool_findings: usize,
     same_values: usize,
     same_bytes: usize,
     refused_with_errors: usize,
@@ -403,6 +413,7 @@ impl Table {
         self.with_errors += usize::from(is_flagged);
         self.with_tools += usize::from(judged.same_tools.is_some());
         self.same_tools += usize::from(judged.same_tools == Some(true));
+        self.with_tool_findings += usize::from(!judged.tool_findings.is_empty());
         self.same_values += usize::from(judged.same_values);
         self.same_bytes += usize::from(judged.same_bytes);
     }
@@ -414,6 +425,7 @@ impl Table {
         self.with_errors += other.with_errors;
         self.with_tools += other.with_tools;
         self.same_tools += other.same_tools;
+        self.with_tool_findings += other.with_tool_findings;
         self.same_values += other.same_values;
         self.same_bytes += other.same_bytes;
         self.refused_with_errors += other.refused_with_errors;
@@ -432,6 +444,11 @@ impl fmt::Display for Table {
         writeln!(f, "  accepted, history unchanged     {}", of(self.same_values, self.accepted))?;
         writeln!(f, "  accepted, history byte for byte {}", of(self.same_bytes, self.accepted))?;
         writeln!(f, "  accepted, tools unchanged       {}", of(self.same_tools, self.with_tools))?;
+        writeln!(
+            f,
+            "  accepted, with tool findings    {}",
+            of(self.with_tool_findings, self.with_tools)
+        )?;
         writeln!(
             f,
             "  refused, with lint errors       {}",

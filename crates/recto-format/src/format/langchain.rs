@@ -49,17 +49,22 @@ fn open(foreign: &str) -> Result<(Str<'_>, &str), FieldError> {
     match (json::get_str(foreign, "type"), json::get(foreign, "data")) {
         (Some(kind), Some(fields)) => Ok((kind, fields)),
         (None, _) => Err(FieldError::new("type", "type is missing")),
-        (Some(kind), None) if is_model(foreign) => Ok((kind, foreign)),
+        (Some(kind), None) if has_fields_of_a_model(foreign) => Ok((kind, foreign)),
         (_, None) => Err(FieldError::new("data", "data is missing; it must contain the message")),
     }
 }
 
-/// True for a message of `model_dump`, whose type is beside its fields. In other formats, an object with
-/// type and content also has a role, or it is a session line.
+/// True for a message of `model_dump`, whose type is beside its fields.
 fn is_model(message: &str) -> bool {
-    let has = |key: &str| json::get(message, key).is_some();
     let kind = json::get_str(message, "type").map(Str::text).unwrap_or_default();
-    role_of(&kind).is_some() && has("content") && !has("role") && !has("uuid")
+    role_of(&kind).is_some() && has_fields_of_a_model(message)
+}
+
+/// True for an object with the fields of `model_dump`. In other formats, an object with type and content also
+/// has a role, or it is a session line.
+fn has_fields_of_a_model(message: &str) -> bool {
+    let has = |key: &str| json::get(message, key).is_some();
+    has("content") && !has("role") && !has("uuid")
 }
 
 impl MessageCodec for LangChain {
@@ -90,16 +95,21 @@ impl MessageCodec for LangChain {
         &["messages"]
     }
 
+    fn role_field(&self) -> &'static str {
+        "type"
+    }
+
     fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         let (kind, data) = open(foreign)?;
-        let Some(role) = role_of(&kind.text()) else {
-            let reason = match &*kind.text() {
+        let kind = kind.text();
+        let Some(role) = role_of(&kind) else {
+            return Err(match &*kind {
+                // It has no text, so it can stay unreadable.
                 "remove" | "RemoveMessage" => {
-                    "an instruction to remove a message, not a message".to_owned()
+                    FieldError::new("", "an instruction to remove a message, not a message")
                 }
-                other => format!("{other:?} is not a known type of message"),
-            };
-            return Err(FieldError::new("type", reason));
+                _ => FieldError::new("type", format!("{kind:?} is not a known type of message")),
+            });
         };
         let mut parts = NewParts::default();
         let mut fields = String::new();

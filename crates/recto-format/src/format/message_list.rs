@@ -59,6 +59,11 @@ pub(crate) trait MessageCodec: Sync {
             })
     }
 
+    /// The field with the role of a message.
+    fn role_field(&self) -> &'static str {
+        "role"
+    }
+
     /// Reads one foreign message. `state` comes from the messages before it.
     fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError>;
 

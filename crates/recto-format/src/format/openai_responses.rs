@@ -55,13 +55,22 @@ fn is_input(value: &str) -> bool {
     Str::of(value).is_some() || is_list()
 }
 
-/// True if an object with `input` is a request: it has a model, instructions or a stored prompt.
+/// True if an object with `input` is a request: it has a model, instructions, a stored prompt or
+/// conversation, or another field of a request. A request to Azure may have neither a model nor instructions.
 fn is_request(object: &str) -> bool {
-    let fields = json::Object::of(object);
-    fields.get_str("instructions").is_some()
-        || fields.get_str("model").is_some()
-        || fields.get_str("previous_response_id").is_some()
-        || fields.get("prompt").is_some_and(|prompt| json::get_str(prompt, "id").is_some())
+    let mut fields = json::fields(object);
+    fields.any(|(key, value)| match key.escaped() {
+        "model" | "instructions" | "previous_response_id" => Str::of(value).is_some(),
+        "prompt" => json::get_str(value, "id").is_some(),
+        "conversation" => {
+            let id = Str::of(value).or_else(|| json::get_str(value, "id"));
+            id.is_some_and(|id| id.escaped().starts_with("conv_"))
+        }
+        "max_output_tokens" => value.parse::<u64>().is_ok(),
+        "store" | "background" => matches!(value, "true" | "false"),
+        "truncation" => matches!(value, r#""auto""# | r#""disabled""#),
+        _ => false,
+    })
 }
 
 impl MessageCodec for OpenAiResponses {

@@ -59,6 +59,10 @@ impl MessageCodec for PydanticAi {
         &["messages"]
     }
 
+    fn role_field(&self) -> &'static str {
+        "kind"
+    }
+
     fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         let fields = Object::of(foreign);
         let Some(parts) = fields.get("parts").filter(|parts| json::is_list(parts)) else {

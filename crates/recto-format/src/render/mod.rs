@@ -52,7 +52,6 @@ use crate::json;
 use crate::parts::MessageParts;
 
 pub use models::binds_thinking;
-pub(crate) use models::rejects_listed_system;
 pub(crate) use rule::RuleTrait;
 pub use rule::{Evidence, EvidenceKind, Finding, RULES, Rule, Severity};
 pub use tools::{RenamedTool, ToolFinding};

@@ -19,8 +19,10 @@ enum Property {
     RejectsListedSystem,
     /// System and developer messages are rejected.
     RejectsSystem,
-    /// Only texts are accepted.
+    /// Only texts are accepted, perhaps beside files.
     AcceptsTextOnly,
+    /// Files are rejected.
+    RejectsFiles,
     /// Audio is rejected.
     RejectsAudio,
     /// `reasoning_content` of earlier messages is read.
@@ -113,8 +115,13 @@ const NO_SYSTEM: &str =
     "error text: 'messages[0].role' does not support 'system' (or 'developer') with this model";
 const REASONING: &str = "recorded requests that were accepted; error text: the reasoning_content in the thinking mode must be passed back";
 const AUDIO: &str = "error text: Content blocks are expected to be either text or image_url type (gpt-4o, gpt-5-mini); gpt-audio accepted audio";
-const AUDIO_OF_REASONING: &str = "assumption, from the error text of gpt-4o and gpt-5-mini";
+const AUDIO_OF_REASONING: &str =
+    "documentation: developers.openai.com/api/docs/models/o4-mini: the input is text and images";
+const DEEPSEEK_TEXT: &str =
+    "error text: unknown variant `image_url`, expected `text` (deepseek-v4-flash)";
+const DEEPSEEK_FILES: &str = "error text: unknown variant `file`, expected `text` (deepseek-v4-flash); documentation: openrouter.ai/docs/guides/overview/multimodal/pdfs";
 const BY_NAME: &str = "the names in recorded requests";
+const OPENAI_NAMES: &str = "the names of OpenAI in the price table, from the package genai-prices";
 
 const TABLE: &[Row] = &[
     (Property::EndsWithUser, names("claude").since(4, 6), "2026-11-18", PREFILL),
@@ -132,24 +139,8 @@ const TABLE: &[Row] = &[
         "2026-11-16",
         PRESERVED_THINKING,
     ),
-    (
-        Property::BindsThinking,
-        names("claude").with("opus").since(5, 5),
-        "2026-11-16",
-        PRESERVED_THINKING,
-    ),
-    (
-        Property::BindsThinking,
-        names("claude").with("sonnet").since(5, 5),
-        "2026-11-16",
-        PRESERVED_THINKING,
-    ),
-    (
-        Property::BindsThinking,
-        names("claude").with("haiku").since(5, 5),
-        "2026-11-16",
-        PRESERVED_THINKING,
-    ),
+    // All later models, of every family.
+    (Property::BindsThinking, names("claude").since(5, 5), "2026-11-16", PRESERVED_THINKING),
     (Property::AcceptsListedSystem, names("claude").since(4, 8), "2026-11-18", LISTED),
     (
         Property::RejectsListedSystem,
@@ -161,10 +152,17 @@ const TABLE: &[Row] = &[
     (Property::RejectsSystem, names("o1-preview"), "2026-11-19", NO_SYSTEM),
     (
         Property::AcceptsTextOnly,
-        // DeepSeek-VL and DeepSeek-OCR read images.
-        names("deepseek").without(&["-vl", "-ocr"]),
+        // DeepSeek-VL, DeepSeek-OCR and Janus read images.
+        names("deepseek").without(&["-vl", "-ocr", "janus"]),
         "2026-11-18",
-        "error text: unknown variant `image_url`, expected `text` (deepseek-v4-flash)",
+        DEEPSEEK_TEXT,
+    ),
+    // Names with the provider in front are those of routers. OpenRouter reads PDF files for every model.
+    (
+        Property::RejectsFiles,
+        names("deepseek").without(&["-vl", "-ocr", "janus", "/"]),
+        "2026-11-19",
+        DEEPSEEK_FILES,
     ),
     (Property::RejectsAudio, names("gpt-").without(&["audio"]), "2026-11-18", AUDIO),
     (Property::RejectsAudio, names("o1"), "2026-11-19", AUDIO_OF_REASONING),
@@ -191,11 +189,17 @@ const TABLE: &[Row] = &[
     (Property::IsOpenAi, names("o1"), "2026-11-18", BY_NAME),
     (Property::IsOpenAi, names("o3"), "2026-11-18", BY_NAME),
     (Property::IsOpenAi, names("o4"), "2026-11-18", BY_NAME),
+    (Property::IsOpenAi, names("codex-"), "2026-11-19", OPENAI_NAMES),
+    (Property::IsOpenAi, names("chatgpt-"), "2026-11-19", OPENAI_NAMES),
+    (Property::IsOpenAi, names("computer-use"), "2026-11-19", OPENAI_NAMES),
     // Names with the provider in front are those of routers. Other providers serve the open weights.
     (Property::IsServedByOpenAi, names("gpt-").without(&["/", "gpt-oss"]), "2026-11-18", BY_NAME),
     (Property::IsServedByOpenAi, names("o1").without(&["/"]), "2026-11-18", BY_NAME),
     (Property::IsServedByOpenAi, names("o3").without(&["/"]), "2026-11-18", BY_NAME),
     (Property::IsServedByOpenAi, names("o4").without(&["/"]), "2026-11-18", BY_NAME),
+    (Property::IsServedByOpenAi, names("codex-").without(&["/"]), "2026-11-19", OPENAI_NAMES),
+    (Property::IsServedByOpenAi, names("chatgpt-").without(&["/"]), "2026-11-19", OPENAI_NAMES),
+    (Property::IsServedByOpenAi, names("computer-use").without(&["/"]), "2026-11-19", OPENAI_NAMES),
 ];
 
 fn has(property: Property, model: &str) -> bool {
@@ -213,14 +217,15 @@ enum Rejected {
     AssistantDocuments,
 }
 
-/// The first version of Anthropic's API with a rule. Source: platform.claude.com/docs/en/api/versioning
-/// (2026-11-16).
-const API_VERSIONS: &[(&str, Rejected)] = &[
-    ("2026-10-21", Rejected::Field("temperature")),
-    ("2026-10-21", Rejected::Field("top_p")),
-    ("2026-10-21", Rejected::Field("top_k")),
-    ("2026-10-21", Rejected::UserCitations),
-    ("2026-10-21", Rejected::AssistantDocuments),
+const VERSIONING: &str = "documentation: platform.claude.com/docs/en/api/versioning";
+
+/// The first version of Anthropic's API with a rule, the day on which the source was read, and the source.
+const API_VERSIONS: &[(&str, Rejected, &str, &str)] = &[
+    ("2026-10-21", Rejected::Field("temperature"), "2026-11-16", VERSIONING),
+    ("2026-10-21", Rejected::Field("top_p"), "2026-11-16", VERSIONING),
+    ("2026-10-21", Rejected::Field("top_k"), "2026-11-16", VERSIONING),
+    ("2026-10-21", Rejected::UserCitations, "2026-11-16", VERSIONING),
+    ("2026-10-21", Rejected::AssistantDocuments, "2026-11-16", VERSIONING),
 ];
 
 /// The first version that rejects something, if the request has this version or a later one.
@@ -228,7 +233,7 @@ fn rejecting_version(
     api_version: Option<&str>,
     is_it: impl Fn(&Rejected) -> bool,
 ) -> Option<&'static str> {
-    let (since, _) = API_VERSIONS.iter().find(|(_, rejected)| is_it(rejected))?;
+    let (since, ..) = API_VERSIONS.iter().find(|(_, rejected, ..)| is_it(rejected))?;
     api_version.filter(|version| version >= since).map(|_| *since)
 }
 
@@ -248,7 +253,7 @@ pub(super) fn is_served_by_openai(model: &str) -> bool {
 }
 
 /// True if a model of Anthropic rejects messages of role system in the list of messages.
-pub(crate) fn rejects_listed_system(model: &str) -> bool {
+pub(super) fn rejects_listed_system(model: &str) -> bool {
     has(Property::RejectsListedSystem, model)
 }
 
@@ -274,7 +279,11 @@ pub(super) fn is_text_only(model: &str) -> bool {
 
 /// True if a model is known to reject this kind of media in messages.
 pub(super) fn rejects_media(model: &str, kind: MediaKind) -> bool {
-    is_text_only(model) || kind == MediaKind::Audio && has(Property::RejectsAudio, model)
+    match kind {
+        MediaKind::File => has(Property::RejectsFiles, model),
+        MediaKind::Audio if has(Property::RejectsAudio, model) => true,
+        _ => is_text_only(model),
+    }
 }
 
 /// True if a model of Anthropic requires the last message to be from the user.
@@ -333,6 +342,11 @@ mod tests {
         assert!(rejects_media("deepseek-v4-flash", MediaKind::Image));
         assert!(rejects_media("vllm/deepseek-v3", MediaKind::Image));
         assert!(!rejects_media("deepseek-ai/deepseek-vl2", MediaKind::Image));
+        assert!(!rejects_media("deepseek-ai/Janus-Pro-7B", MediaKind::Image));
+        assert!(rejects_media("deepseek-v4-flash", MediaKind::File));
+        assert!(!rejects_media("deepseek/deepseek-v3.2", MediaKind::File));
+        assert!(rejects_media("deepseek/deepseek-v3.2", MediaKind::Audio));
+        assert!(!rejects_media("gpt-5-mini", MediaKind::File));
         assert!(rejects_system("o1-mini") && rejects_system("openai/o1-mini-2024-09-12"));
         assert!(!rejects_system("o1") && !rejects_system("gpt-5-mini"));
     }
@@ -349,8 +363,18 @@ mod tests {
 
     #[test]
     fn strict_checks_depend_on_the_server() {
-        assert!(is_served_by_openai("gpt-4o-mini") && is_served_by_openai("o3"));
-        for model in ["openai/gpt-4o", "gpt-oss-120b", "llama-3.3-70b", "claude-opus-4-1"] {
+        for model in
+            ["gpt-4o-mini", "o3", "codex-mini-latest", "chatgpt-4o-latest", "computer-use-preview"]
+        {
+            assert!(is_served_by_openai(model) && is_openai(model), "{model}");
+        }
+        for model in [
+            "openai/gpt-4o",
+            "openai/codex-mini",
+            "gpt-oss-120b",
+            "llama-3.3-70b",
+            "claude-opus-4-1",
+        ] {
             assert!(!is_served_by_openai(model), "{model}");
         }
         assert!(
@@ -395,10 +419,30 @@ mod tests {
     }
 
     #[test]
+    fn later_models_of_every_family_bind_thinking() {
+        for model in [
+            "claude-fable-5-1",
+            "claude-mythos-5.1",
+            "claude-opus-5-5",
+            "us.anthropic.claude-sonnet-5-5-20261001-v1:0",
+            "claude-newfamily-6",
+            "claude-6-opus",
+        ] {
+            assert!(binds_thinking(model), "{model}");
+        }
+        for model in ["claude-fable-5", "claude-opus-5", "claude-sonnet-4-5", "claude-3-5-sonnet"] {
+            assert!(!binds_thinking(model), "{model}");
+        }
+    }
+
+    #[test]
     fn every_row_has_a_source_and_its_date() {
-        for (_, names, date, source) in TABLE {
-            assert_eq!(date.len(), "2026-11-18".len(), "{}", names.family);
-            assert!(!source.is_empty(), "{}", names.family);
+        let of_models = TABLE.iter().map(|(_, names, date, source)| (names.family, date, source));
+        let of_versions =
+            API_VERSIONS.iter().map(|(version, _, date, source)| (*version, date, source));
+        for (row, date, source) in of_models.chain(of_versions) {
+            assert_eq!(date.len(), "2026-11-18".len(), "{row}");
+            assert!(!source.is_empty(), "{row}");
         }
     }
 }

@@ -301,6 +301,7 @@ rules! {
             Documentation "2026-11-18" "platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-8: messages of role system are accepted immediately after a turn of the user",
             ErrorText "2026-11-19" "Anthropic: role 'system' must precede an 'assistant' message or end the array",
             Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/effort-per-message: a system message without content changes the effort, and may be at any position",
+            Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages: `tool_addition` and `tool_removal` blocks are in messages of role system, with the header `anthropic-beta: mid-conversation-tool-changes-2026-07-01`",
         ]
     THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning []
         "thinking and signatures are sent only to the model that produced them"
@@ -316,10 +317,11 @@ rules! {
     THINKING_OF_ITS_PREFIX "thinking_of_its_prefix" ANTHROPIC Warning []
         "thinking is sent only after the messages after which it was produced"
         "thinking after an edit of earlier messages is omitted"
-        "Claude Fable and Mythos 5.1, Opus, Sonnet and Haiku 5.5, and later; requests whose field `thinking` sets `block_binding.prefix_mismatch_behavior` to `drop_block` (header `anthropic-beta: thinking-binding-controls-2026-08-01`) keep it"
+        "Claude Fable and Mythos 5.1, all Claude models since 5.5; requests whose field `thinking` sets `block_binding.prefix_mismatch_behavior` to `drop_block` (header `anthropic-beta: thinking-binding-controls-2026-08-01`) keep it"
         [
             Documentation "2026-11-16" "platform.claude.com/docs/en/build-with-claude/preserved-thinking: a thinking block is valid only if `system`, `tools` and all messages before it are those after which it was produced",
             ErrorText "2026-11-16" "Anthropic: The block is bound to a different conversation",
+            Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/compaction-thinking-blocks: thinking in turns that are kept unchanged directly after a signed compaction block stays valid",
         ]
     CITATIONS_FROM_THE_ASSISTANT "citations_from_the_assistant" ANTHROPIC Warning []
         "texts of the user have no citations"
@@ -400,12 +402,14 @@ rules! {
     MEDIA_FOR_THE_MODEL "media_for_the_model" ALL Error []
         "the model accepts the kind of media; OpenAI's files are not audio or video"
         "a marked placeholder replaces the media"
-        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it (of the o models, this is an assumption); DeepSeek models without vision accept only text; files that are audio or video: all models of OpenAI"
+        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it; DeepSeek models without vision accept only text, and files at routers, which read them; files that are audio or video: all models of OpenAI"
         [
             Recorded "2026-11-18" "requests with audio to GPT-5 models were refused: Content blocks are expected to be either text or image_url type",
             Recorded "2026-11-18" "requests with images, audio and files to DeepSeek were refused: unknown variant, expected `text`",
             Recorded "2026-11-18" "Converse requests to Claude with video, or with an S3 location, were refused: This model doesn't support the video content block; the s3Uri field",
             Recorded "2026-11-18" "Responses requests with a file of type audio/mpeg were refused: unsupported MIME type",
+            Documentation "2026-11-19" "developers.openai.com/api/docs/models/o4-mini: the input is text and images",
+            Documentation "2026-11-19" "openrouter.ai/docs/guides/overview/multimodal/pdfs: the router reads PDF files for every model",
         ]
     DOCUMENTS_HAVE_A_TEXT "documents_have_a_text" BEDROCK Note [AcceptedIfImported]
         "a message with a document has a text"

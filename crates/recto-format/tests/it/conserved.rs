@@ -3,10 +3,11 @@
 
 use proptest::prelude::*;
 use recto_core::Message;
-use recto_format::{NO_MESSAGE, NO_RESULT, RenderOptions, Target, render};
+use recto_format::{Format, NO_MESSAGE, NO_RESULT, RenderOptions, Target, render};
 use serde_json::{Value, json};
 use testkit::generate::{self, Choices};
 
+use crate::files::messages;
 use crate::render::message;
 
 /// Gives every text, call and image of a view a unique mark.
@@ -171,5 +172,32 @@ fn thinking_is_sent_unchanged_to_its_model_and_to_no_other() {
         let rendered = rendered(target, None);
         assert!(!rendered.body.contains("thought"), "{}", rendered.body);
         assert_eq!(rendered.findings[0].rule.name, "thinking_for_its_maker");
+    }
+}
+
+/// Both for a converted message and for one that keeps its bytes.
+#[test]
+fn thinking_is_sent_to_the_alias_of_its_model_and_not_to_another_date() {
+    let thinking = r#"{"type":"thinking","thinking":"Hm.","signature":"c2ln","unknown":1}"#;
+    let answer = format!(
+        r#"{{"role":"assistant","model":"claude-a-20250929","type":"message","id":"msg_1","stop_reason":"end_turn","content":[{thinking},{{"type":"text","text":"4"}}]}}"#
+    );
+    let (mut imported, _) = messages(&answer, Format::Anthropic);
+    let converted = Message::from_json(
+        r#"{"role":"assistant","content":[{"type":"thinking","text":"Hm.","signature":"c2ln"},{"type":"text","text":"4"}],"metadata":{"source":{"provider":"anthropic","model":"claude-a-20250929"}}}"#,
+    );
+    for answer in [imported.remove(0), converted.unwrap()] {
+        let view = [Message::user("2 + 2?"), answer];
+        for (model, is_sent) in [
+            ("claude-a-20250929", true),
+            ("claude-a", true),
+            ("claude-a-latest", true),
+            ("claude-a-20251101", false),
+            ("claude-b", false),
+        ] {
+            let options = RenderOptions { model: Some(model), ..RenderOptions::default() };
+            let rendered = render(&view, Target::Anthropic, &options).unwrap();
+            assert_eq!(rendered.body.contains("Hm."), is_sent, "{model}: {}", rendered.body);
+        }
     }
 }

@@ -229,6 +229,17 @@ fn a_list_with_an_unknown_role_is_refused() {
         (Format::BedrockConverse, r#"{"role":"critic","content":[{"text":"a long text"}]}"#),
         (Format::VercelModel, r#"{"role":"critic","content":"a long text"}"#),
         (Format::OpenAiAgentsJs, r#"{"role":"critic","content":"a long text"}"#),
+        (Format::Vercel, r#"{"role":"critic","parts":[{"type":"text","text":"a long text"}]}"#),
+        (Format::LangChain, r#"{"type":"critic","data":{"content":"a long text"}}"#),
+        (Format::LangChain, r#"{"type":"critic","content":"a long text"}"#),
+        (
+            Format::LangChain,
+            r#"{"lc":1,"type":"constructor","id":["critic"],"kwargs":{"content":"a long text"}}"#,
+        ),
+        (
+            Format::PydanticAi,
+            r#"{"kind":"critic","parts":[{"part_kind":"text","content":"a long text"}]}"#,
+        ),
     ] {
         let Err(error) = ForeignList::read(&[message], format, Arc::new(Approx)) else {
             panic!("{format}: it was read");
@@ -237,6 +248,9 @@ fn a_list_with_an_unknown_role_is_refused() {
         let text = error.to_string();
         assert!(text.contains("critic") && text.contains(format.name()), "{format}: {text}");
     }
+    // An instruction without a text.
+    let removal = r#"{"type":"remove","data":{"content":"","type":"remove","id":"h1"}}"#;
+    assert!(ForeignList::read(&[removal], Format::LangChain, Arc::new(Approx)).is_ok());
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn a_langchain_call_that_is_listed_twice_is_one_call() {
     let file = corpus("langchain/messages_to_dict.json");
     let replay = imported(&file, Format::LangChain);
     let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
-    assert_eq!(fields, ["[7].type"], "a RemoveMessage is not a message");
+    assert_eq!(fields, ["[7]"], "a RemoveMessage is not a message");
     let messages: Vec<Message> =
         replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let read = contents(&messages);

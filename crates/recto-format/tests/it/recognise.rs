@@ -198,9 +198,38 @@ fn requests_are_recognised_by_what_one_provider_accepts() {
             r#"{"model":"llama3","system":"s","options":{"seed":1},"messages":[{"role":"user","content":"q"}]}"#,
             chat,
         ),
-        // Models of Anthropic that accept system messages in the list.
+        (
+            r#"{"model":"claude-3-haiku","max_tokens":9,"user":"u1","messages":[{"role":"user","content":"q"}]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"claude-3-haiku","max_tokens":9,"min_p":0.1,"messages":[{"role":"user","content":"q"}]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"claude-3-haiku","max_tokens":9,"provider":{"order":["a"]},"messages":[{"role":"user","content":"q"}]}"#,
+            chat,
+        ),
+        // Cohere, and a server with the interface of Anthropic.
+        (
+            r#"{"model":"command-a","max_tokens":9,"messages":[{"role":"user","content":"q"}],"stop_sequences":["x"]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"command-a","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}],"stop_sequences":["x"]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"MiniMax-M2","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}],"stop_sequences":["x"]}"#,
+            Format::Anthropic,
+        ),
+        // Anthropic rejects a system message in front, also for models that accept later ones.
         (
             r#"{"model":"claude-opus-4-8","max_tokens":9,"messages":[{"role":"system","content":"s"},{"role":"user","content":"q"}]}"#,
+            chat,
+        ),
+        (
+            r#"{"model":"claude-opus-4-8","max_tokens":9,"messages":[{"role":"system","content":"s"},{"role":"user","content":"q"}],"tools":[{"name":"t","input_schema":{}}]}"#,
             Format::Anthropic,
         ),
         // A request that counts tokens.
@@ -227,6 +256,13 @@ fn requests_are_recognised_by_what_one_provider_accepts() {
         ),
         (r#"{"prompt":{"id":"pmpt_1"},"input":"hi"}"#, Format::OpenAiResponses),
         (
+            r#"{"conversation":"conv_1","input":[{"role":"user","content":"q"}]}"#,
+            Format::OpenAiResponses,
+        ),
+        (r#"{"input":"hi","max_output_tokens":9}"#, Format::OpenAiResponses),
+        (r#"{"input":"hi","store":false}"#, Format::OpenAiResponses),
+        (r#"{"input":"hi","truncation":"auto"}"#, Format::OpenAiResponses),
+        (
             r#"{"type":"response.create","model":"gpt-5","input":[{"role":"user","content":"q"}]}"#,
             Format::OpenAiResponses,
         ),
@@ -239,6 +275,18 @@ fn requests_are_recognised_by_what_one_provider_accepts() {
         let found = visible(&replay.conversations[0]);
         let has_text = found.iter().any(|message| !message.text().is_empty());
         assert!(has_text || file.contains("thinking"), "{file}");
+    }
+}
+
+/// Records of other programs have fields of these names too.
+#[test]
+fn a_record_with_an_input_is_not_a_request() {
+    for record in [
+        r#"{"input":"hi","conversation":"a talk"}"#,
+        r#"{"input":"hi","store":"a shop","text":"t"}"#,
+        r#"{"input":"hi","truncation":true,"max_output_tokens":null}"#,
+    ] {
+        assert!(Format::recognise(record.as_bytes()).is_err(), "{record}");
     }
 }
 

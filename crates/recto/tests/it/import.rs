@@ -344,6 +344,56 @@ async fn thinking_is_bound_to_the_messages_and_tools_before_it() {
 }
 
 #[tokio::test]
+async fn thinking_behind_a_signed_compaction_block_stays_valid() {
+    use recto_core::{Compress, ReplaceEntries, Undo};
+    let answer = |text: &str| {
+        let json = format!(
+            r#"{{"role":"assistant","content":[{{"type":"thinking","text":"Hm.","signature":"AAAA"}},{{"type":"text","text":"{text}"}}]}}"#
+        );
+        Message::from_json(&json).unwrap()
+    };
+    let recto = Recto::open("memory:").await.unwrap();
+    let conversation = recto.create("c", settings()).await.unwrap();
+    let messages = [
+        Message::system("Be brief."),
+        Message::user("One"),
+        answer("a"),
+        Message::user("Two"),
+        answer("b"),
+        Message::user("Three"),
+        answer("c"),
+    ];
+    for message in messages {
+        conversation.append([message]).await.unwrap();
+    }
+    let invalid = async || {
+        let version = conversation.version().await.unwrap();
+        let entries = conversation.messages_to_send(version).await.unwrap();
+        let invalid = conversation.invalid_thinking(version, &entries).await.unwrap();
+        invalid.iter().map(|&at| entries[at].message.text().into_owned()).collect::<Vec<_>>()
+    };
+    let compress = async |signature: &str| {
+        let json = format!(
+            r#"{{"role":"assistant","content":[{{"type":"compaction","content":"So far."{signature}}}],"metadata":{{"source":{{"provider":"anthropic"}}}}}}"#
+        );
+        let summary = Message::from_json(&json).unwrap();
+        let indices = [recto::LogIndex(1), recto::LogIndex(2)];
+        conversation.apply(Compress::with_summary(indices, summary)).await.unwrap();
+    };
+    compress(r#","signature":"AAAA""#).await;
+    assert_eq!(invalid().await, [""; 0], "the kept turns follow the block unchanged");
+    // An edit between the block and the thinking.
+    let (indices, messages) = (vec![recto::LogIndex(3)], vec![Message::user("TWO")]);
+    conversation.apply(ReplaceEntries { indices, messages }).await.unwrap();
+    assert_eq!(invalid().await, ["b", "c"]);
+    conversation.apply(Undo).await.unwrap();
+    conversation.apply(Undo).await.unwrap();
+    // A summary without a signature is an edit.
+    compress("").await;
+    assert_eq!(invalid().await, ["b", "c"]);
+}
+
+#[tokio::test]
 async fn a_change_of_the_tools_of_an_imported_request_is_an_edit_before_its_thinking() {
     use recto::Tool;
     let request = r#"{"model":"claude-x","max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"One"},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"AAAA"},{"type":"text","text":"a"}]},{"role":"user","content":"Two"}]}"#;

@@ -3,7 +3,6 @@
 use crate::format::recto::is_nested;
 use crate::format::{Head, Likelihood};
 use crate::json::{self, Str};
-use crate::render::rejects_listed_system;
 
 /// The likelihood that a file with this head has this format.
 pub(super) fn likelihood(head: &Head) -> Likelihood {
@@ -68,33 +67,50 @@ fn is_response(object: &str) -> bool {
         && fields.get("stop_reason").is_some()
 }
 
-/// Fields of chat completion requests, to OpenAI or compatible servers (Ollama, Cohere), that Anthropic
-/// rejects as unknown.
+/// Fields of chat completion requests, to OpenAI, routers (OpenRouter) or compatible servers (Ollama, Cohere,
+/// Mistral, llama.cpp), that Anthropic rejects as unknown.
 const CHAT_FIELDS: &[&str] = &[
+    "cache_prompt",
+    "chat_template_kwargs",
     "documents",
     "frequency_penalty",
+    "function_call",
+    "functions",
+    "grammar",
+    "include_reasoning",
+    "k",
     "keep_alive",
     "logit_bias",
     "logprobs",
     "max_completion_tokens",
+    "min_p",
     "modalities",
+    "models",
     "n",
     "options",
+    "p",
     "parallel_tool_calls",
     "prediction",
     "presence_penalty",
     "prompt_cache_key",
+    "provider",
     "random_seed",
     "reasoning",
     "reasoning_effort",
+    "reasoning_format",
+    "repetition_penalty",
     "response_format",
+    "safe_prompt",
     "safety_mode",
     "seed",
     "stop",
     "store",
     "stream_options",
     "think",
+    "top_a",
     "top_logprobs",
+    "transforms",
+    "user",
     "verbosity",
     "web_search_options",
 ];
@@ -138,31 +154,31 @@ fn request_likelihood(object: &str) -> Option<Likelihood> {
     let is_claude = model
         .as_deref()
         .is_some_and(|model| model.starts_with("claude") || model.contains("anthropic.claude"));
-    // Chat completions have the system text in the first message. Anthropic accepts that only for some
-    // models.
+    let tool = fields.get("tools").and_then(|tools| json::items(tools).next());
+    let has_own_fields = tool.is_some_and(|tool| json::get(tool, "input_schema").is_some())
+        || fields.get("thinking").is_some_and(|it| json::get(it, "budget_tokens").is_some());
+    // Chat completions have the system text in the first message, where Anthropic rejects it.
     let role = json::items(messages).next().and_then(|first| json::get_str(first, "role"));
     let is_first = match role.map(Str::escaped) {
         Some("user" | "assistant") => true,
         // The system text alone is a request too, before its first message.
         None => json::items(messages).next().is_none(),
-        Some("system") => {
-            is_claude && model.as_deref().is_some_and(|model| !rejects_listed_system(model))
-        }
+        Some("system") => has_own_fields || fields.get("system").is_some(),
         _ => false,
     };
     if !is_first {
         return Some(Likelihood::No);
     }
-    let tool = fields.get("tools").and_then(|tools| json::items(tools).next());
     let has_max_tokens = fields.get("max_tokens").is_some();
-    if tool.is_some_and(|tool| json::get(tool, "input_schema").is_some())
-        || is_claude && has_max_tokens
-        || fields.get("thinking").is_some_and(|it| json::get(it, "budget_tokens").is_some())
-    {
+    if has_own_fields || is_claude && has_max_tokens {
         return Some(Likelihood::Certain);
     }
     let is_typical = fields.get("system").is_some()
-        || fields.get("stop_sequences").is_some() && has_max_tokens
+        // Cohere's requests have these fields too.
+        || fields.get("stop_sequences").is_some()
+            && has_max_tokens
+            && has_lists(messages)
+            && !model.is_some_and(|model| model.contains("command"))
         // Without blocks, a request that counts tokens looks like a chat completion request.
         || is_claude && fields.has_only(COUNTING_FIELDS) && has_lists(messages);
     Some(if is_typical { Likelihood::Likely } else { Likelihood::No })

@@ -296,9 +296,13 @@ impl Reader<'_> {
             Err(error) => error,
         };
         let field = join(path, &error.field);
-        if let Some(role) = json::get_str(foreign, &error.field).filter(|_| error.field == ROLE) {
-            let (role, mut reason) = (role.text(), error.reason.clone());
-            if !reason.contains(&*role) {
+        let role_field = self.codec.role_field();
+        if error.field == role_field
+            && let Some(role) = json::get_str(foreign, role_field).map(Str::text)
+        {
+            let mut reason = error.reason.clone();
+            let names_it = reason.contains('"') || reason.contains(&*role);
+            if !names_it {
                 reason = format!("{reason}, not {role:?}");
             }
             out.unknown_role(Error::Malformed { format: None, line, field: field.clone(), reason });
@@ -308,9 +312,6 @@ impl Reader<'_> {
         Ok(vec![unreadable_message(self.codec, foreign)?])
     }
 }
-
-/// The field with the role, in every format that reports an unknown one.
-const ROLE: &str = "role";
 
 /// A foreign message and its location in the file.
 struct Foreign<'a> {

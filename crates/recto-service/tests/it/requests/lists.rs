@@ -42,7 +42,7 @@ async fn a_list_is_fitted_and_repaired_without_a_conversation() {
         (json!({ "fit": [], "maxTokens": 1, "startOn": "x" }), "startOn"),
         (json!({ "fit": [], "maxTokens": 1, "counter": "x" }), "counter"),
         (json!({ "repair": [], "for": "x" }), "for"),
-        (json!({ "countTokens": [{ "role": "critic", "content": "a" }] }), "[0].role"),
+        (json!({ "countTokens": [{ "role": "critic", "content": "a" }] }), "countTokens[0].role"),
     ] {
         assert_eq!(session.refused(&request.to_string()).await["field"], field, "{request}");
     }
