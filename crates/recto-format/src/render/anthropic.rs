@@ -10,20 +10,9 @@ use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
 const FROM_USER: &[&str] = &["document", "search_result", "container_upload"];
-const FROM_ASSISTANT: &[&str] = &[
-    "redacted_thinking",
-    "server_tool_use",
-    "web_search_tool_result",
-    "web_fetch_tool_result",
-    "code_execution_tool_result",
-    "bash_code_execution_tool_result",
-    "text_editor_code_execution_tool_result",
-    "tool_search_tool_result",
-    "mcp_tool_use",
-    "mcp_tool_result",
-    "container_upload",
-    "compaction",
-];
+/// Blocks of the assistant, beside the calls and results of tools that the provider runs: their types end with
+/// `_tool_use` and `_tool_result`.
+const FROM_ASSISTANT: &[&str] = &["container_upload", "compaction", "fallback"];
 
 pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     match kind {
@@ -34,7 +23,10 @@ pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bo
                 && data.is_some_and(|data| !data.is_empty())
                 && json::fields(json).all(is_known)
         }
-        kind if is_assistant => FROM_ASSISTANT.contains(&kind),
+        kind if is_assistant => {
+            FROM_ASSISTANT.contains(&kind)
+                || ["_tool_use", "_tool_result"].iter().any(|end| kind.ends_with(end))
+        }
         kind => FROM_USER.contains(&kind),
     }
 }

@@ -23,7 +23,7 @@ fn hides_thinking(first: &Turn<'_>, second: &Turn<'_>) -> bool {
 fn server_id<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
     let Block::ProviderPart { kind, json } = block else { return None };
     match kind.escaped() {
-        "server_tool_use" | "mcp_tool_use" => Some((true, json::get_str(json, "id"))),
+        kind if kind.ends_with("_tool_use") => Some((true, json::get_str(json, "id"))),
         kind if kind.ends_with("_tool_result") => Some((false, json::get_str(json, "tool_use_id"))),
         _ => None,
     }

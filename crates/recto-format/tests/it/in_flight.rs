@@ -198,3 +198,55 @@ fn a_document_of_the_assistant_is_moved_for_versions_that_reject_it() {
         assert_eq!(assistant.contains("document"), is_kept, "{body}");
     }
 }
+
+fn made_by(provider: &str, model: &str, content: &Value) -> Message {
+    let source = json!({"source": {"provider": provider, "model": model}});
+    let message = json!({"role": "assistant", "content": content, "metadata": source});
+    Message::from_json(&message.to_string()).unwrap()
+}
+
+fn newer_blocks_of_the_provider_are_sent_back_if_the_message_was_not_imported() {
+    let anthropic = json!([
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "advisor", "input": {}},
+        {"type": "advisor_tool_result", "tool_use_id": "srvtoolu_1", "content": {"type": "advisor_result", "text": "ok"}},
+        {"type": "new_tool_use", "id": "new_1", "input": {}},
+        {"type": "new_tool_result", "tool_use_id": "new_1", "content": []},
+        {"type": "fallback", "from": {"model": "claude-opus-5"}},
+        {"type": "text", "text": "Done."},
+    ]);
+    let model = "claude-opus-5";
+    let view =
+        [Message::user("Go."), made_by("anthropic", model, &anthropic), Message::user("More.")];
+    let list = rendered(&view, Target::Anthropic, model, "messages");
+    assert_eq!(list[1]["content"], anthropic);
+    // A call without its result is not sent.
+    let open = json!([anthropic[2], anthropic[5]]);
+    let view = [Message::user("Go."), made_by("anthropic", model, &open), Message::user("More.")];
+    let list = rendered(&view, Target::Anthropic, model, "messages");
+    assert_eq!(list[1]["content"], json!([anthropic[5]]));
+}
+
+fn fields_beside_a_part_of_gemini_and_search_results_of_bedrock_are_sent_back() {
+    let part =
+        json!({"executableCode": {"code": "1", "language": "PYTHON"}, "partMetadata": {"n": 1}});
+    let content = json!([{"type": "gemini_part", "part": part}]);
+    let view =
+        [Message::user("Go."), made_by("google", "gemini-3-pro", &content), Message::user("More.")];
+    let list = rendered(&view, Target::Gemini, "gemini-3-pro", "contents");
+    assert_eq!(list[1]["parts"], json!([part]));
+    let result = json!({"title": "t", "source": "https://a.b", "content": [{"text": "x"}]});
+    let model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+    let list = json!([
+        {"role": "user", "content": [{"text": "Go."}, {"searchResult": result}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"searchResult": result}]}}]},
+    ]);
+    let request = json!({"inferenceConfig": {"maxTokens": 9}, "messages": list});
+    let mut view = imported(&request, Format::BedrockConverse);
+    // An edit joins the messages of the user.
+    view.push(Message::user("And?"));
+    view.insert(0, Message::user("Hi."));
+    let list = rendered(&view, Target::BedrockConverse, model, "messages");
+    assert_eq!(list[0]["content"][2], json!({"searchResult": result}), "{list}");
+    assert_eq!(list[2]["content"][0]["toolResult"]["content"], json!([{"searchResult": result}]));
+}
