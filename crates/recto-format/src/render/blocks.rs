@@ -200,11 +200,16 @@ impl<'a> Planner<'a, '_> {
         if kind.is("redacted_thinking") && self.has_other_prefix(at) {
             return self.report_other_prefix(at);
         }
+        if self.is_from_target(at)
+            && let Some(message) = self.missing_item(&kind.text(), json)
+        {
+            return self.report(&rule::STORED_ITEMS, at, message);
+        }
         let is_assistant = side == Side::Assistant;
         let is_accepted = side != Side::System
             && self.is_from_target(at)
             && (self.dialect.provider_parts)(&kind.text(), json, is_assistant)
-            && self.is_self_contained(&kind.text(), json);
+            && self.is_complete_item(at, &kind.text(), json);
         // A message of chat completions has at most one audio.
         let is_accepted =
             is_accepted && (!kind.is("openai_audio") || !converted.has_provider_part(kind));
@@ -257,11 +262,49 @@ impl<'a> Planner<'a, '_> {
         Some(Block::text(text))
     }
 
-    /// False for reasoning without content in a request with `store: false`: the provider could not
-    /// look the reasoning up.
-    fn is_self_contained(&self, kind: &str, json: &str) -> bool {
+    /// The violation by an item of Responses that OpenAI has to look up and has not stored.
+    fn missing_item(&self, kind: &str, json: &str) -> Option<&'static str> {
+        let is_openai = self.options.model.is_none_or(models::is_openai);
         let is_stored = !self.options.fields.contains(&("store", "false"));
-        kind != "reasoning" || is_stored || json::get_str(json, "encrypted_content").is_some()
+        if self.dialect.target != Target::OpenAiResponses || !is_openai {
+            return None;
+        }
+        match kind {
+            "item_reference" if !is_stored => Some("a reference to an item, and `store` is false"),
+            "reasoning" if openai_responses::has_content(json, is_openai) => None,
+            "reasoning" if !is_stored => {
+                Some("reasoning without `encrypted_content`, and `store` is false")
+            }
+            "reasoning" if json::get_str(json, "id").is_none() => {
+                Some("reasoning without `encrypted_content` and without an id")
+            }
+            _ => None,
+        }
+    }
+
+    /// True for an item of Responses that has all it needs: reasoning has an id of its provider, and content if
+    /// the provider stores none; an output, or an item that needs one, has the other one beside it in the
+    /// same message of the model.
+    fn is_complete_item(&self, at: usize, kind: &str, json: &str) -> bool {
+        if self.dialect.target != Target::OpenAiResponses {
+            return true;
+        }
+        if kind == "reasoning" {
+            let is_openai = self.options.model.is_none_or(models::is_openai);
+            let id = json::get_str(json, "id");
+            let is_stored = !self.options.fields.contains(&("store", "false"));
+            return (is_stored || openai_responses::has_content(json, is_openai))
+                && (!is_openai || id.is_none_or(|id| id.escaped().starts_with("rs")));
+        }
+        let Some(pair) = openai_responses::pair_of(kind) else { return true };
+        let call_id = json::get_str(json, "call_id").map(Str::escaped);
+        let is_pair = |part: &Part<'_>| match part {
+            Part::Other { kind, json } => {
+                kind.is(pair) && json::get_str(json, "call_id").map(Str::escaped) == call_id
+            }
+            _ => false,
+        };
+        self.messages[at].parts.iter().any(is_pair)
     }
 
     /// True if the target's provider produced the message and, if both models are known, so did the

@@ -19,6 +19,28 @@ fn hides_thinking(first: &Turn<'_>, second: &Turn<'_>) -> bool {
     is_joined && second.starts_with_thinking() && !first.starts_with_thinking()
 }
 
+/// What follows an item of OpenAI's Responses.
+#[derive(Clone, Copy)]
+enum Follows {
+    /// An item that the model did not produce, or nothing.
+    Other,
+    /// An item of the model without an id.
+    Output,
+    /// An item of the model with its id.
+    OutputWithId,
+}
+
+impl Follows {
+    fn of_item(item: &str, is_model: bool) -> Follows {
+        match (openai_responses::is_output(item, false), openai_responses::is_output(item, true)) {
+            _ if !is_model => Follows::Other,
+            (_, true) => Follows::OutputWithId,
+            (true, false) => Follows::Output,
+            (false, false) => Follows::Other,
+        }
+    }
+}
+
 /// For a call or result of a tool that the provider runs: true if it is a call, and the id of the call.
 fn server_id<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
     let Block::ProviderPart { kind, json } = block else { return None };
@@ -275,30 +297,50 @@ impl<'a> Planner<'a, '_> {
     /// the ids of both items; other providers of this API accept an output without an id.
     pub(super) fn drop_dangling_reasoning(&mut self) {
         let compares_ids = self.options.model.is_none_or(models::is_openai);
-        let is_reasoning = |block: &Block<'_>| matches!(block, Block::ProviderPart { kind, .. } if kind.escaped() == "reasoning");
-        let mut output_follows = false;
+        // For a reasoning item, whether it has an id.
+        let reasoning_id = |block: &Block<'_>| match block {
+            Block::ProviderPart { kind, json } if kind.is("reasoning") => {
+                Some(json::get_str(json, "id").is_some())
+            }
+            _ => None,
+        };
+        let mut follows = Follows::Other;
         let mut dropped = Vec::new();
         for turn in self.turns.iter_mut().rev() {
+            let is_model = turn.side == Side::Assistant;
             // Results of calls follow the turn.
-            output_follows &= turn.side == Side::Assistant && !turn.has_calls();
+            if !is_model || turn.has_calls() {
+                follows = Follows::Other;
+            }
+            let is_dangling = |follows: Follows, has_id: bool| match follows {
+                Follows::Other => true,
+                Follows::Output => compares_ids && has_id,
+                Follows::OutputWithId => false,
+            };
             let Some(&at) = turn.from.first() else { continue };
             if let Some(original) = &turn.original {
-                if !turn.blocks.iter().any(is_reasoning) {
-                    output_follows = turn.side == Side::Assistant
-                        && openai_responses::is_output(&original.text, compares_ids);
-                } else if !output_follows {
-                    self.refused_originals.push(at);
+                match turn.blocks.iter().find_map(reasoning_id) {
+                    None => follows = Follows::of_item(&original.text, is_model),
+                    Some(has_id) if is_dangling(follows, has_id) => self.refused_originals.push(at),
+                    Some(_) => {}
                 }
                 continue;
             }
             for number in (0..turn.blocks.len()).rev() {
                 let block = &turn.blocks[number];
-                if !is_reasoning(block) {
-                    let is_output = !compares_ids || block.has_item_id();
-                    output_follows = turn.side == Side::Assistant && is_output;
-                } else if !output_follows {
-                    turn.blocks.remove(number);
-                    dropped.push(at);
+                match (reasoning_id(block), block) {
+                    (Some(has_id), _) if is_dangling(follows, has_id) => {
+                        turn.blocks.remove(number);
+                        dropped.push(at);
+                    }
+                    (Some(_), _) => {}
+                    (None, Block::ProviderPart { json, .. }) => {
+                        follows = Follows::of_item(json, is_model);
+                    }
+                    (None, block) if is_model && block.has_item_id() => {
+                        follows = Follows::OutputWithId;
+                    }
+                    (None, _) => follows = if is_model { Follows::Output } else { Follows::Other },
                 }
             }
         }
@@ -344,8 +386,9 @@ impl<'a> Planner<'a, '_> {
             after_reasoning &= turn.side == Side::Assistant;
             for block in &mut turn.blocks {
                 let extra = match block {
-                    Block::ProviderPart { kind, .. } => {
-                        after_reasoning |= kind.escaped() == "reasoning";
+                    Block::ProviderPart { kind, json } => {
+                        let has_id = || json::get_str(json, "id").is_some();
+                        after_reasoning |= kind.is("reasoning") && has_id();
                         continue;
                     }
                     Block::Call(call) => &mut call.extra,

@@ -50,6 +50,12 @@ enum Origin {
     Recognised,
 }
 
+impl<'a> Original<'a> {
+    fn new(text: Cow<'a, str>, field: Option<Str<'a>>, len: usize, origin: Origin) -> Original<'a> {
+        Original { text, field, len, origin }
+    }
+}
+
 /// The foreign messages of a view that can be written unchanged, by the position of their first message.
 #[derive(Default)]
 pub(super) struct Originals<'a> {
@@ -107,18 +113,18 @@ impl<'a> Originals<'a> {
                     let after = source.after.map(Str::escaped);
                     let text = text.filter(|_| after.is_none() || after == reasoning);
                     let field = source.field;
-                    (len, text.map(|text| Original { text, field, len, origin: Origin::Imported }))
+                    (len, text.map(|text| Original::new(text, field, len, Origin::Imported)))
                 }
                 None if is_by_claude(&messages[at]) && codec.is_unchanged(messages[at].json) => {
                     let text = Cow::Borrowed(messages[at].json);
-                    (1, Some(Original { text, field: None, len: 1, origin: Origin::Recognised }))
+                    (1, Some(Original::new(text, None, 1, Origin::Recognised)))
                 }
                 None if messages[at].is_plain()
                     && (has_form_of(&messages[at], dialect.target)
                         || codec.is_unchanged(messages[at].json)) =>
                 {
                     let text = Cow::Borrowed(messages[at].json);
-                    (1, Some(Original { text, field: None, len: 1, origin: Origin::Plain }))
+                    (1, Some(Original::new(text, None, 1, Origin::Plain)))
                 }
                 None => (1, None),
             };
@@ -214,11 +220,15 @@ impl<'a> Originals<'a> {
                                 .violates(finding.rule)
                             || is_accepted_here(finding.rule, messages, at, options)
                             || *finding.rule == rule::RESULTS_HAVE_CALLS
-                                && has_earlier_call(messages, at)
+                                && self.has_earlier_call(messages, at)
                     }
                 };
-                if !is_accepted {
-                    self.remove_unstable(start, finding.rule.has(RuleTrait::CanEnd));
+                match is_accepted {
+                    true => {}
+                    false if *finding.rule == rule::STORED_ITEMS => {
+                        self.remove_reasoning(messages, at);
+                    }
+                    false => self.remove_unstable(start, finding.rule.has(RuleTrait::CanEnd)),
                 }
             }
         }
@@ -253,6 +263,26 @@ impl<'a> Originals<'a> {
             }
         }
         while self.remove_partners(messages, exchanges, dialect) {}
+    }
+
+    /// True if an earlier item has the call id of a result: calls of some built-in tools are parts that only
+    /// the provider understands.
+    fn has_earlier_call(&self, messages: &[MessageParts<'_>], at: usize) -> bool {
+        let results = messages[at].parts.iter().filter_map(|part| match part {
+            Part::ToolResult { id, .. } => Some(id.escaped()),
+            _ => None,
+        });
+        let is_call = |id: &str, before: usize| {
+            messages[before].parts.iter().any(|part| match part {
+                // The item may be the call.
+                Part::Other { kind, .. } if kind.is("item_reference") => self.contains(before),
+                Part::Other { json, .. } => {
+                    json::get_str(json, "call_id").is_some_and(|call| call.escaped() == id)
+                }
+                _ => false,
+            })
+        };
+        results.into_iter().all(|id| (0..at).any(|before| is_call(id, before)))
     }
 
     /// Removes the originals that are not accepted because of the messages around them.
@@ -375,26 +405,6 @@ pub(super) fn has_stored_history(options: &RenderOptions<'_>) -> bool {
         STORED_HISTORY.contains(key) && *value != "null"
             || *key == "thread" && anthropic::continues_thread(value)
     })
-}
-
-/// True if an earlier item has the call id of a result: calls of some built-in tools are parts that only
-/// the provider understands.
-fn has_earlier_call(messages: &[MessageParts<'_>], at: usize) -> bool {
-    let results = messages[at].parts.iter().filter_map(|part| match part {
-        Part::ToolResult { id, .. } => Some(id.escaped()),
-        _ => None,
-    });
-    let is_call = |id: &str, message: &MessageParts<'_>| {
-        message.parts.iter().any(|part| match part {
-            // The item may be the call.
-            Part::Other { kind, .. } if kind.is("item_reference") => true,
-            Part::Other { json, .. } => {
-                json::get_str(json, "call_id").is_some_and(|call| call.escaped() == id)
-            }
-            _ => false,
-        })
-    };
-    results.into_iter().all(|id| messages[..at].iter().any(|message| is_call(id, message)))
 }
 
 /// The calls and results of tools that the provider runs, in a message. For each: true if it is a call, and

@@ -370,10 +370,18 @@ rules! {
     REASONING_WITH_ITS_ITEM "reasoning_with_its_item" RESPONSES Error [CanEnd]
         "a reasoning item is followed by the output that the model produced from it"
         "reasoning without output is omitted"
-        "OpenAI's models: the item after reasoning has its id; models of other providers: any output of the model"
+        "OpenAI's models: the item after reasoning with an id has an id; reasoning without an id, and models of other providers: any output of the model"
         [
             ErrorText "2026-11-18" "OpenAI: Item 'rs_…' of type 'reasoning' was provided without its required following item",
             Recorded "2026-11-18" "in each accepted request to OpenAI the item after reasoning has its id; xAI and DeepSeek accepted items without ids",
+        ]
+    STORED_ITEMS "stored_items" RESPONSES Error []
+        "a request with `store: false` refers to no stored item: its reasoning has `encrypted_content`, and it has no item references"
+        "the item is omitted"
+        "OpenAI's models; without `store: false`, only reasoning that has neither `encrypted_content` nor an id"
+        [
+            ErrorText "2026-11-19" "OpenAI: Item with id 'rs_…' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+            Recorded "2026-11-19" "an accepted request with `store: false` has reasoning with `encrypted_content`; DeepSeek and xAI accepted reasoning without it",
         ]
     SIGNED_CALLS "signed_calls" GEMINI Note [AcceptedIfImported]
         "for Gemini 3 and later, the first call of a turn is signed"

@@ -250,3 +250,56 @@ fn fields_beside_a_part_of_gemini_and_search_results_of_bedrock_are_sent_back() 
     assert_eq!(list[0]["content"][2], json!({"searchResult": result}), "{list}");
     assert_eq!(list[2]["content"][0]["toolResult"]["content"], json!([{"searchResult": result}]));
 }
+
+fn newer_items_of_responses_are_sent_back_if_they_were_not_imported() {
+    let search = |id: &str| json!({"type": "tool_search_call", "id": id, "call_id": null, "execution": "server", "arguments": {}, "status": "completed"});
+    let found = json!({"type": "tool_search_output", "id": "tso_1", "call_id": null, "execution": "server", "status": "completed", "tools": []});
+    let items = json!([
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "AAAA"},
+        search("ts_1"),
+        found,
+        {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "server_label": "s", "arguments": "{}"},
+        {"type": "brand_new_item", "id": "bn_1", "data": "x"},
+    ]);
+    let model = "gpt-5.4";
+    let view = [Message::user("Go."), made_by("openai", model, &items), Message::user("More.")];
+    let list = rendered(&view, Target::OpenAiResponses, model, "input");
+    assert_eq!(list.as_array().unwrap()[1..6], *items.as_array().unwrap());
+    let sent = |items: Value| {
+        let view = [Message::user("Go."), made_by("openai", model, &items), Message::user("More.")];
+        rendered(&view, Target::OpenAiResponses, model, "input").as_array().unwrap().len() - 2
+    };
+    // A search without its output, an output without its search, and items of the client and of other providers.
+    assert_eq!(sent(json!([search("ts_1")])), 0);
+    assert_eq!(sent(json!([found])), 0);
+    assert_eq!(sent(json!([{"type": "mcp_approval_response", "id": "mcpa_1"}])), 0);
+    assert_eq!(
+        sent(json!([{"type": "server_tool_use", "id": "srvtoolu_1", "name": "f", "input": {}}])),
+        0
+    );
+}
+
+fn reasoning_needs_an_id_only_where_the_provider_looks_it_up() {
+    let answer = json!({"type": "text", "text": "Yes."});
+    let with_id = json!({"type": "text", "text": "Yes.", "item_id": "msg_1"});
+    let uuid = "76f8b89e-4a41-46fb-86ae-546cc1e4ba6c";
+    let texts = json!([{"type": "reasoning_text", "text": "Hm."}]);
+    let sent = |model: &str, reasoning: Value, answer: &Value| {
+        let made = made_by("openai", model, &json!([reasoning, answer]));
+        let view = [Message::user("Go."), made, Message::user("More.")];
+        let list = rendered(&view, Target::OpenAiResponses, model, "input");
+        list[1] == reasoning
+    };
+    let encrypted =
+        json!({"type": "reasoning", "summary": [], "content": null, "encrypted_content": "AAAA"});
+    assert!(sent("gpt-5.4", encrypted.clone(), &answer), "as older rollouts of codex have it");
+    assert!(sent("gpt-5.4", encrypted, &with_id));
+    assert!(!sent("gpt-5.4", json!({"type": "reasoning", "summary": []}), &answer));
+    let named = json!({"type": "reasoning", "id": uuid, "summary": [], "content": texts});
+    assert!(sent("deepseek-v4-flash", named.clone(), &answer));
+    assert!(!sent("gpt-5.4", named, &answer));
+    // OpenAI's reasoning with an id needs an answer with its id.
+    let whole =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "AAAA"});
+    assert!(sent("gpt-5.4", whole.clone(), &with_id) && !sent("gpt-5.4", whole, &answer));
+}

@@ -69,6 +69,7 @@ const TESTED_ELSEWHERE: &[&str] = &[
     "results_have_calls",
     "schemas_without_choice",
     "speakers",
+    "stored_items",
     "thinking_first",
     "thinking_for_its_maker",
     "thinking_of_its_prefix",

@@ -382,3 +382,39 @@ fn a_value_as_the_content_of_a_result_becomes_its_json_text() {
     assert_eq!(body["messages"], json!([{"role": "user", "content": "q"}]));
     assert!(rendered.findings.iter().any(|finding| finding.rule.name == "content_is_text"));
 }
+
+fn a_request_that_stores_nothing_refers_to_no_stored_item() {
+    let bare = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let encrypted = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"AAAA"}"#;
+    let reference = r#"{"type":"item_reference","id":"rs_1"}"#;
+    let found = |item: &str, store: &str, model: &str| {
+        let request = format!(
+            r#"{{"model":"{model}","input":[{{"role":"user","content":"a"}},{item},{{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{{"type":"output_text","text":"b","annotations":[]}}]}},{{"role":"user","content":"c"}}]}}"#
+        );
+        let view = view_of(&request, Format::OpenAiResponses);
+        let fields = [("store", store)];
+        let options = RenderOptions { fields: &fields, ..options(Some(model)) };
+        let rendered = render(&view, Target::OpenAiResponses, &options).unwrap();
+        let is_found = rendered.findings.iter().any(|it| it.rule.name == "stored_items");
+        assert_eq!(rendered.body.contains("rs_1"), !is_found, "{}", rendered.body);
+        // Without its reasoning, the id of the answer is rejected.
+        let keeps_id = !is_found || item == reference;
+        assert_eq!(rendered.body.contains("msg_1"), keeps_id, "{}", rendered.body);
+        is_found
+    };
+    assert!(found(bare, "false", "gpt-5"));
+    assert!(!found(bare, "true", "gpt-5"));
+    assert!(!found(encrypted, "false", "gpt-5"));
+    assert!(found(reference, "false", "gpt-5"));
+    assert!(!found(reference, "true", "gpt-5"));
+    assert!(!found(bare, "false", "grok-4.3"));
+}
+
+fn the_result_of_a_call_that_a_reference_cannot_name_is_text() {
+    let request = r#"{"model":"gpt-5","input":[{"type":"item_reference","id":"fc_1"},{"type":"function_call_output","call_id":"c1","output":"1"}]}"#;
+    let view = view_of(request, Format::OpenAiResponses);
+    let fields = [("store", "false")];
+    let options = RenderOptions { fields: &fields, ..options(Some("gpt-5")) };
+    let body = render(&view, Target::OpenAiResponses, &options).unwrap().body;
+    assert!(!body.contains("fc_1") && !body.contains("function_call_output"), "{body}");
+}
