@@ -45,6 +45,32 @@ pub(super) fn accepts_media(media: &Media<'_>) -> bool {
     }
 }
 
+/// The bytes of a message without its thinking: the other blocks and all other fields are unchanged. `None` if
+/// no other block is left.
+pub(super) fn without_thinking(text: &str) -> Option<String> {
+    let content = json::get(text, "content").filter(|content| json::is_list(content))?;
+    let is_thinking = |block: &str| {
+        let kind = json::get_str(block, "type");
+        kind.is_some_and(|kind| kind.is("thinking") || kind.is("redacted_thinking"))
+    };
+    let start_of = |part: &str| part.as_ptr().addr() - text.as_ptr().addr();
+    let blocks: Vec<(usize, &str)> = json::items(content).map(|it| (start_of(it), it)).collect();
+    let end_of = |&(start, block): &(usize, &str)| start + block.len();
+    let (first, last) = (blocks.first()?, blocks.last()?);
+    let mut out = String::with_capacity(text.len());
+    out.push_str(&text[..first.0]);
+    let mut is_empty = true;
+    for (number, block) in blocks.iter().enumerate().filter(|(_, (_, it))| !is_thinking(it)) {
+        let separator = number.checked_sub(1).map_or(first.0, |before| end_of(&blocks[before]));
+        if !std::mem::replace(&mut is_empty, false) {
+            out.push_str(&text[separator..block.0]);
+        }
+        out.push_str(block.1);
+    }
+    out.push_str(&text[end_of(last)..]);
+    (!is_empty).then_some(out)
+}
+
 pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     let (system, turns): (Vec<&Turn<'_>>, Vec<&Turn<'_>>) =
         plan.turns.iter().partition(|turn| turn.is_in_system_field());

@@ -36,6 +36,8 @@ pub(crate) struct Original<'a> {
     pub(crate) field: Option<Str<'a>>,
     /// Number of messages of the view that it became.
     pub(crate) len: usize,
+    /// True if thinking of the message was omitted from the text.
+    pub(crate) omits_thinking: bool,
     origin: Origin,
 }
 
@@ -52,7 +54,7 @@ enum Origin {
 
 impl<'a> Original<'a> {
     fn new(text: Cow<'a, str>, field: Option<Str<'a>>, len: usize, origin: Origin) -> Original<'a> {
-        Original { text, field, len, origin }
+        Original { text, field, len, omits_thinking: false, origin }
     }
 }
 
@@ -198,6 +200,7 @@ impl<'a> Originals<'a> {
         planned: &Planner<'a, '_>,
     ) {
         let Planner { findings, exchanges, turns, options, dialect, .. } = planned;
+        let mut without_thinking = Vec::new();
         for finding in findings {
             // A call keeps its bytes if its result is moved.
             let with = finding.with.filter(|_| *finding.rule != rule::RESULTS_FOLLOW_CALLS);
@@ -225,12 +228,18 @@ impl<'a> Originals<'a> {
                 };
                 match is_accepted {
                     true => {}
+                    false if finding.rule.has(RuleTrait::OmitsThinking) => {
+                        without_thinking.push(start)
+                    }
                     false if *finding.rule == rule::STORED_ITEMS => {
                         self.remove_reasoning(messages, at);
                     }
                     false => self.remove_unstable(start, finding.rule.has(RuleTrait::CanEnd)),
                 }
             }
+        }
+        for start in without_thinking {
+            self.omit_thinking(start, dialect.target);
         }
         // In chat completions, parallel calls must be in one message. Anthropic and Google join
         // consecutive messages of one role.
@@ -263,6 +272,22 @@ impl<'a> Originals<'a> {
             }
         }
         while self.remove_partners(messages, exchanges, dialect) {}
+    }
+
+    /// Omits the thinking of an original. Its other bytes stay, unless its thinking is not in blocks.
+    fn omit_thinking(&mut self, start: usize, target: Target) {
+        let Some(original) = &mut self.starts[start] else { return };
+        let text = match target {
+            Target::Anthropic => super::anthropic::without_thinking(&original.text),
+            _ => None,
+        };
+        match text {
+            Some(text) => {
+                let original = Rc::make_mut(original);
+                (original.text, original.omits_thinking) = (Cow::Owned(text), true);
+            }
+            None => self.remove(start),
+        }
     }
 
     /// True if an earlier item has the call id of a result: calls of some built-in tools are parts that only

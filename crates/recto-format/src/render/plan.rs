@@ -15,7 +15,7 @@ use super::dialect::Dialect;
 use super::exchange::Exchanges;
 use super::ids::Ids;
 use super::originals::{Original, Originals};
-use super::rule::{self, Finding, Rule};
+use super::rule::{self, Finding, Rule, RuleTrait};
 use super::system::SystemPlace;
 use super::turn::{Block, Call, Side, Turn};
 use super::{RenderOptions, Target, bedrock_converse};
@@ -148,8 +148,12 @@ impl<'a> Planner<'a, '_> {
         with: Option<usize>,
         message: impl Into<String>,
     ) {
-        // A message that keeps its bytes is accepted as it is.
-        if self.originals.contains(at) && !rule.applies_to_kept_messages() {
+        // A message that keeps its bytes is accepted as it is, except for thinking that was omitted from it.
+        let is_omitted =
+            |original: &Original<'_>| original.omits_thinking && rule.has(RuleTrait::OmitsThinking);
+        let is_reported =
+            rule.applies_to_kept_messages() || self.originals.at(at).is_none_or(is_omitted);
+        if !is_reported {
             return;
         }
         debug_assert!(rule.targets.contains(&self.dialect.target), "{}", rule.name);

@@ -86,6 +86,8 @@ pub(crate) enum RuleTrait {
     KeepsMessages,
     /// The repair adds a result behind the message with the call.
     KeepsCalls,
+    /// The repair only omits thinking, so the other bytes of the message can stay.
+    OmitsThinking,
 }
 
 /// A source of a rule.
@@ -302,7 +304,7 @@ rules! {
             ErrorText "2026-11-19" "Anthropic: role 'system' must precede an 'assistant' message or end the array",
             Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/effort-per-message: a system message without content changes the effort, and may be at any position",
         ]
-    THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning []
+    THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning [OmitsThinking]
         "thinking and signatures are sent only to the model that produced them"
         "thinking and signatures of other models are omitted"
         "signed thinking and `reasoning_details`: the model that produced it; `reasoning_content` in chat completions: DeepSeek, Kimi, Qwen, and GLM 4.5 and later"
@@ -313,7 +315,7 @@ rules! {
             Documentation "2026-11-19" "docs.z.ai/guides/capabilities/thinking-mode: reasoning must be returned unchanged, together with the results of tools",
             Documentation "2026-11-18" "openrouter.ai/docs/best-practices/reasoning-tokens: the sequence of reasoning_details must be passed back as the model produced it",
         ]
-    THINKING_OF_ITS_PREFIX "thinking_of_its_prefix" ANTHROPIC Warning []
+    THINKING_OF_ITS_PREFIX "thinking_of_its_prefix" ANTHROPIC Warning [OmitsThinking]
         "thinking is sent only after the messages after which it was produced"
         "thinking after an edit of earlier messages is omitted"
         "Claude Fable and Mythos 5.1, Opus, Sonnet and Haiku 5.5, and later; requests whose field `thinking` sets `block_binding.prefix_mismatch_behavior` to `drop_block` (header `anthropic-beta: thinking-binding-controls-2026-08-01`) keep it"

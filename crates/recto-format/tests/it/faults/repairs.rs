@@ -418,3 +418,48 @@ fn the_result_of_a_call_that_a_reference_cannot_name_is_text() {
     let body = render(&view, Target::OpenAiResponses, &options).unwrap().body;
     assert!(!body.contains("fc_1") && !body.contains("function_call_output"), "{body}");
 }
+
+fn only_the_thinking_of_an_imported_message_is_omitted() {
+    let rest = r#"{"type":"text","text":"I call it.", "x": 1} , {"type":"tool_use","id":"toolu_1","name":"f","input":{ },"caller":{"type":"direct"}}"#;
+    let answer =
+        |thinking: &str| format!(r#"{{"content": [ {thinking}{rest} ],"role":"assistant"}}"#);
+    let thinking = r#"{"type":"thinking","thinking":"hm","signature":"AAAA"}, {"type":"redacted_thinking","data":"AAAA"} , "#;
+    let request = format!(
+        r#"{{"model":"claude-fable-5-1","max_tokens":9,"messages":[{{"role":"user","content":"a"}},{},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_1","content":"1"}}]}}]}}"#,
+        answer(thinking)
+    );
+    let view = view_of(&request, Format::Anthropic);
+    let options = RenderOptions { invalid_thinking: &[1], ..options(Some("claude-fable-5-1")) };
+    let rendered = render(&view, Target::Anthropic, &options).unwrap();
+    assert!(rendered.body.contains(&answer("")), "{}", rendered.body);
+    let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+    assert_eq!(names, ["thinking_of_its_prefix", "thinking_of_its_prefix"]);
+    // Thinking at the end, or in the middle.
+    for (blocks, left) in [
+        (
+            r#"{"type":"text","text":"a"} ,{"type":"thinking","thinking":"hm","signature":"AAAA"} "#,
+            r#"{"type":"text","text":"a"} "#,
+        ),
+        (
+            r#"{"type":"text","text":"a"} ,{"type":"thinking","thinking":"hm","signature":"AAAA"} ,  {"type":"text","text":"b"}"#,
+            r#"{"type":"text","text":"a"} ,  {"type":"text","text":"b"}"#,
+        ),
+    ] {
+        let answer = |blocks: &str| format!(r#"{{"role":"assistant","content":[{blocks}]}}"#);
+        let request = format!(
+            r#"{{"model":"claude-fable-5-1","max_tokens":9,"messages":[{{"role":"user","content":"a"}},{},{{"role":"user","content":"b"}}]}}"#,
+            answer(blocks)
+        );
+        let rendered = render(&view_of(&request, Format::Anthropic), Target::Anthropic, &options);
+        let body = rendered.unwrap().body;
+        assert!(body.contains(&answer(left)), "{body}");
+    }
+    // The thinking of another model.
+    let response = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_reason":"end_turn","content":[{"type":"thinking","thinking":"hm","signature":"AAAA"},{"type":"text","text":"yo","x":1}],"usage":{"input_tokens":1}}"#;
+    let mut view = vec![text("user", "hi")];
+    view.extend(view_of(response, Format::Anthropic));
+    view.push(text("user", "and?"));
+    let (body, rendered) = super::rendered(&view, Target::Anthropic, Some("claude-opus-4-1"));
+    assert_eq!(body["messages"][1]["content"], json!([{"type": "text", "text": "yo", "x": 1}]));
+    assert_eq!(rendered.findings[0].rule.name, "thinking_for_its_maker");
+}
