@@ -250,9 +250,11 @@ impl<'a> Planner<'a, '_> {
     /// white space.
     fn finish_last_message(&mut self) {
         let is_assistants = |turn: &&Turn<'a>| turn.side == Side::Assistant && !turn.has_calls();
-        // After a call of a tool that the provider runs, the model continues its turn (`pause_turn`).
-        let is_paused =
-            |turn: &Turn<'a>| turn.blocks.last().is_some_and(|block| server_id(block).is_some());
+        // The model continues its turn after a call of a tool that the provider runs (`pause_turn`), and after
+        // a compaction (`pause_after_compaction`).
+        let is_compaction = |block: &Block<'_>| matches!(block, Block::ProviderPart { kind, .. } if kind.is("compaction"));
+        let continues = |block: &Block<'_>| server_id(block).is_some() || is_compaction(block);
+        let is_paused = |turn: &Turn<'a>| turn.blocks.last().is_some_and(continues);
         if let Some(turn) = self.turns.last().filter(is_assistants)
             && !is_paused(turn)
             && self.requires_user_last()

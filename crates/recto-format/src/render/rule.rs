@@ -278,11 +278,12 @@ rules! {
     LAST_FROM_THE_USER "last_from_the_user" CLAUDE Error [KeepsMessages]
         "the last message is from the user, for models that do not continue their own message (Claude 4.6 and later) and if thinking is enabled"
         "a marked placeholder is added as the last message"
-        "Claude 4.6 and later, Claude Fable and Mythos, and requests with thinking enabled"
+        "Claude 4.6 and later, Claude Fable and Mythos, and requests with thinking enabled; a message that ends with a call of a tool that the provider runs, its result, or a compaction is continued"
         [
             Documentation "2026-11-19" "platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-6: a last message of the assistant returns an error 400 for Claude 4.6 models",
             Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/prompt-engineering/prefill-claudes-response: only without extended thinking",
             ErrorText "2026-11-18" "Anthropic: This model does not support assistant message prefill. The conversation must end with a user message.",
+            Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/compaction: with `pause_after_compaction`, the response with the compaction block is sent back as the last message and the model continues",
         ]
     ALTERNATION "alternation" TURNS Note [AcceptedIfImported]
         "messages of user and assistant alternate"

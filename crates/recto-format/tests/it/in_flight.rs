@@ -303,3 +303,15 @@ fn reasoning_needs_an_id_only_where_the_provider_looks_it_up() {
         json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "AAAA"});
     assert!(sent("gpt-5.4", whole.clone(), &with_id) && !sent("gpt-5.4", whole, &answer));
 }
+
+fn an_answer_that_ends_with_a_compaction_is_continued() {
+    let list = json!([
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [{"type": "compaction", "content": "So far."}]},
+    ]);
+    let model = "claude-opus-4-6";
+    let view = imported(&json!({"max_tokens": 9, "messages": list}), Format::Anthropic);
+    let options = RenderOptions { model: Some(model), ..RenderOptions::default() };
+    assert_eq!(errors(&view, Target::Anthropic, &options), Vec::<String>::new());
+    assert_eq!(rendered(&view, Target::Anthropic, model, "messages"), list);
+}
