@@ -7,7 +7,7 @@ use super::plan::Planner;
 use super::rule;
 use super::tools::tools_field;
 use super::turn::{Block, Side, Turn};
-use super::{NO_MESSAGE, models, openai_responses};
+use super::{NO_MESSAGE, Target, models, openai_chat, openai_responses};
 use crate::json::{self, Str};
 
 /// The signature that Google documents for calls that its model did not make.
@@ -401,6 +401,26 @@ impl<'a> Planner<'a, '_> {
                 extra.item_id = id.filter(|id| used.insert(id.escaped()));
             }
             after_reasoning &= !turn.has_calls(); // their results follow
+        }
+    }
+
+    /// Finds the messages whose calls need reasoning and have none: the model thinks, and rejects calls without the
+    /// reasoning that led to them.
+    pub(super) fn add_reasoning(&mut self) {
+        let thinking = self.field("thinking").and_then(|thinking| json::get_str(thinking, "type"));
+        self.calls_need_reasoning = self.options.model.is_some_and(models::requires_reasoning)
+            && !thinking.is_some_and(|kind| kind.is("disabled"));
+        if !self.calls_need_reasoning {
+            return;
+        }
+        let lacking: Vec<usize> = self
+            .turns
+            .iter()
+            .filter(|turn| turn.original.is_none() && openai_chat::lacks_reasoning(turn))
+            .map(|turn| turn.from[0])
+            .collect();
+        for at in lacking {
+            self.report(&rule::CALLS_HAVE_REASONING, at, "calls without reasoning");
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) disables_thinking: bool,
     /// The called tools, in escaped form, if the provider requires descriptions and there are none.
     pub(crate) undescribed_tools: Vec<String>,
+    /// True if messages with calls need reasoning.
+    pub(crate) calls_need_reasoning: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -87,6 +89,7 @@ impl<'a, 'o> Planner<'a, 'o> {
             unstable_block: None,
             disables_thinking: false,
             undescribed_tools: Vec::new(),
+            calls_need_reasoning: false,
             refused_originals: Vec::new(),
         };
         planner.exchanges = Exchanges::of(messages, |at| messages[at].role == Role::Assistant);
@@ -103,7 +106,7 @@ impl<'a, 'o> Planner<'a, 'o> {
             Target::OpenAiResponses => planner.drop_dangling_reasoning(),
             Target::Gemini => planner.finish_gemini(),
             Target::BedrockConverse => planner.finish_bedrock(),
-            Target::OpenAiChat => {}
+            Target::OpenAiChat => planner.add_reasoning(),
         }
         planner.findings.sort_by_key(|finding| finding.index);
         planner
@@ -124,6 +127,7 @@ pub(super) struct Planner<'a, 'o> {
     pub(super) unstable_block: Option<usize>,
     pub(super) disables_thinking: bool,
     pub(super) undescribed_tools: Vec<String>,
+    pub(super) calls_need_reasoning: bool,
     /// Positions of messages that cannot keep their original bytes because of what follows them.
     pub(super) refused_originals: Vec<usize>,
 }
@@ -131,8 +135,16 @@ pub(super) struct Planner<'a, 'o> {
 impl<'a> Planner<'a, '_> {
     fn finish(self) -> Plan<'a> {
         let Planner { turns, findings, unstable_block, disables_thinking, .. } = self;
-        let undescribed_tools = self.undescribed_tools;
-        Plan { turns, findings, unstable_block, disables_thinking, undescribed_tools }
+        let (undescribed_tools, calls_need_reasoning) =
+            (self.undescribed_tools, self.calls_need_reasoning);
+        Plan {
+            turns,
+            findings,
+            unstable_block,
+            disables_thinking,
+            undescribed_tools,
+            calls_need_reasoning,
+        }
     }
 
     /// Reports a violation by the message at position `at`.

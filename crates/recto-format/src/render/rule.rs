@@ -316,6 +316,15 @@ rules! {
             Documentation "2026-11-19" "docs.z.ai/guides/capabilities/thinking-mode: reasoning must be returned unchanged, together with the results of tools",
             Documentation "2026-11-18" "openrouter.ai/docs/best-practices/reasoning-tokens: the sequence of reasoning_details must be passed back as the model produced it",
         ]
+    CALLS_HAVE_REASONING "calls_have_reasoning" CHAT Note [AcceptedIfImported]
+        "a message with calls has the reasoning that led to them"
+        "`reasoning_content` with one space is added"
+        "DeepSeek 3.2 and later, and Kimi 2.5 and later, unless `thinking.type` is `disabled`"
+        [
+            ErrorText "2026-11-19" "Kimi: thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+            ErrorText "2026-11-19" "DeepSeek: The `reasoning_content` in the thinking mode must be passed back to the API.",
+            Recorded "2026-11-19" "in each accepted request to deepseek-v4-flash and deepseek-reasoner, messages with calls have `reasoning_content`, unless thinking is disabled",
+        ]
     THINKING_OF_ITS_PREFIX "thinking_of_its_prefix" ANTHROPIC Warning [OmitsThinking]
         "thinking is sent only after the messages after which it was produced"
         "thinking after an edit of earlier messages is omitted"

@@ -463,3 +463,27 @@ fn only_the_thinking_of_an_imported_message_is_omitted() {
     assert_eq!(body["messages"][1]["content"], json!([{"type": "text", "text": "yo", "x": 1}]));
     assert_eq!(rendered.findings[0].rule.name, "thinking_for_its_maker");
 }
+
+fn calls_without_reasoning_get_an_empty_one_for_models_that_require_it() {
+    let view = [
+        text("user", "Weather?"),
+        Message::tool_call("c1", "w", &json!({})),
+        Message::tool_result("c1", "sun"),
+    ];
+    let sent = |model: &str, fields: &[(&str, &str)]| {
+        let options = RenderOptions { fields, ..options(Some(model)) };
+        let rendered = render(&view, Target::OpenAiChat, &options).unwrap();
+        let body: Value = serde_json::from_str(&rendered.body).unwrap();
+        let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+        let reasoning = body["messages"][1]["reasoning_content"].as_str().map(str::to_owned);
+        assert_eq!(names.contains(&"calls_have_reasoning"), reasoning.is_some(), "{names:?}");
+        reasoning
+    };
+    assert_eq!(sent("deepseek-v4-flash", &[]).as_deref(), Some(" "));
+    assert_eq!(sent("kimi-k2.6", &[("thinking", r#"{"type":"enabled"}"#)]).as_deref(), Some(" "));
+    assert_eq!(sent("deepseek-v4-flash", &[("thinking", r#"{"type":"disabled"}"#)]), None);
+    assert_eq!(sent("gpt-5", &[]), None);
+    // An imported message was accepted as it is.
+    let request = r#"{"model":"deepseek-v4-flash","messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"w","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"1"}]}"#;
+    check_round_trip(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+}
