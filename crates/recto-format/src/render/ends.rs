@@ -52,8 +52,18 @@ fn server_id<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
 }
 
 impl<'a> Planner<'a, '_> {
+    /// True if Anthropic's rules for thinking, errors and white space apply. At Bedrock, they apply to Claude,
+    /// and to names without a maker in front, such as inference profiles, which may be Claude.
+    pub(super) fn has_rules_of_claude(&self) -> bool {
+        let may_be_claude = |model: &str| models::is_claude(model) || !model.contains('.');
+        let is_bedrock = self.dialect.target == Target::BedrockConverse;
+        self.dialect.requires_thinking_first
+            && (!is_bedrock || self.options.model.is_none_or(may_be_claude))
+    }
+
     /// Merges consecutive turns of one role.
     pub(super) fn merge_turns(&mut self) {
+        let is_claude = self.has_rules_of_claude();
         let turns = std::mem::take(&mut self.turns);
         let mut merged: Vec<Turn<'a>> = Vec::with_capacity(turns.len());
         for turn in turns {
@@ -64,7 +74,7 @@ impl<'a> Planner<'a, '_> {
                         && !before.has_calls()
                         && before.original.is_none()
                         && turn.original.is_none()
-                        && !(self.dialect.requires_thinking_first && hides_thinking(before, &turn))
+                        && !(is_claude && hides_thinking(before, &turn))
                 })
             };
             if !continues(&merged) {
@@ -92,7 +102,7 @@ impl<'a> Planner<'a, '_> {
     /// no thinking at its end.
     fn end_assistant(&mut self, turns: &mut Vec<Turn<'a>>) {
         self.unstable_block = None;
-        if !self.dialect.requires_thinking_first {
+        if !self.has_rules_of_claude() {
             return;
         }
         let is_converted =
@@ -197,8 +207,10 @@ impl<'a> Planner<'a, '_> {
 
     /// Applies Bedrock's rules: messages alternate strictly, and calls have tools.
     pub(super) fn finish_bedrock(&mut self) {
-        self.separate_thinking();
-        self.finish_last_message();
+        if self.has_rules_of_claude() {
+            self.separate_thinking();
+            self.finish_last_message();
+        }
         let first = self.turns.iter().position(|turn| turn.side != Side::System);
         if let Some(first) = first.filter(|&first| {
             let turn = &self.turns[first];

@@ -253,7 +253,7 @@ rules! {
     ERRORS_SAY_SOMETHING "errors_say_something" CLAUDE Error [AcceptedIfImported]
         "a result that is an error has a text and nothing else"
         "a marked placeholder stands for the missing text"
-        "all models"
+        "all models of Anthropic; at Bedrock, Claude"
         [
             ErrorText "2026-11-18" "Anthropic: content cannot be empty if `is_error` is true",
         ]
@@ -343,14 +343,14 @@ rules! {
     THINKING_IS_NOT_LAST "thinking_is_not_last" CLAUDE Error [CanEnd]
         "a message of the assistant does not end with thinking"
         "thinking at its end is omitted"
-        "all models"
+        "all models of Anthropic; at Bedrock, Claude"
         [
             ErrorText "2026-11-18" "Anthropic: The final block in an assistant message cannot be `thinking`.",
         ]
     THINKING_FIRST "thinking_first" CLAUDE Error [KeepsMessages]
         "a turn of the assistant that has thinking starts with it"
         "a marked placeholder of the user is added before the message with thinking"
-        "all models; imported messages keep their order of blocks"
+        "all models of Anthropic; at Bedrock, Claude; imported messages keep their order of blocks"
         [
             ErrorText "2026-11-18" "Anthropic: If an assistant message contains any thinking blocks, the first block must be `thinking` or `redacted_thinking`. Found `text`.",
             Recorded "2026-11-18" "each accepted message with thinking starts with it, also those with further thinking after calls of the server",
@@ -366,7 +366,7 @@ rules! {
     NO_TRAILING_SPACE "no_trailing_space" CLAUDE Error [AboutTexts CanEnd]
         "a last message from the assistant does not end with white space"
         "the white space at its end is omitted"
-        "models that accept a last message from the assistant"
+        "models of Anthropic that accept a last message from the assistant; at Bedrock, Claude"
         [
             ErrorText "2026-11-18" "Anthropic: final assistant content cannot end with trailing whitespace",
         ]
