@@ -315,3 +315,18 @@ fn an_answer_that_ends_with_a_compaction_is_continued() {
     assert_eq!(errors(&view, Target::Anthropic, &options), Vec::<String>::new());
     assert_eq!(rendered(&view, Target::Anthropic, model, "messages"), list);
 }
+
+fn a_system_instruction_without_texts_is_kept() {
+    for parts in [
+        json!([]),
+        json!([{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}, {"text": "Be brief."}]),
+    ] {
+        let system = json!({ "parts": parts });
+        let contents = json!([{"role": "user", "parts": [{"text": "Hi."}]}]);
+        let request = json!({"systemInstruction": system, "contents": contents});
+        let (view, remarks) = messages(&request.to_string(), Format::Gemini);
+        assert!(remarks.is_empty(), "{remarks:?}");
+        assert_eq!(view.len(), 2, "{parts}");
+        assert_eq!(rendered(&view, Target::Gemini, "gemini-2.5-pro", "systemInstruction"), system);
+    }
+}
