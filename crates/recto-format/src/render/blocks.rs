@@ -150,29 +150,22 @@ impl<'a> Planner<'a, '_> {
         None
     }
 
-    /// True for a file with audio or video at OpenAI, which accepts documents only.
+    /// True for a file with audio or video at OpenAI, which accepts documents only. Other servers accept more.
     fn is_rejected_file(&self, media: &Media<'_>) -> bool {
-        let is_sound = |name: &str| {
-            name.starts_with("audio/")
-                || name.starts_with("video/")
-                || [".mp3", ".wav", ".mp4", ".mov", ".webm"].iter().any(|end| name.ends_with(end))
+        let is_strict = match self.dialect.target {
+            Target::OpenAiResponses => self.options.model.is_none_or(models::is_served_by_openai),
+            Target::OpenAiChat => self.options.model.is_some_and(models::is_served_by_openai),
+            _ => false,
         };
-        let name = match media.body {
-            MediaBody::Base64 { media_type, .. } => media_type.text(),
-            MediaBody::Url(url) => url.text(),
-            _ => return false,
+        let is_sound = match media.body {
+            MediaBody::Base64 { media_type, .. } => {
+                let name = media_type.text().to_ascii_lowercase();
+                name.starts_with("audio/") || name.starts_with("video/")
+            }
+            MediaBody::Url(url) => has_sound_extension(&url.text()),
+            _ => false,
         };
-        self.dialect.target == Target::OpenAiResponses
-            && media.kind == MediaKind::File
-            && is_sound(&name)
-    }
-
-    /// True if the original message has a part without a type.
-    fn has_untyped_part(&self, at: usize) -> bool {
-        let original = self.messages[at].source.and_then(|source| source.original);
-        let content = original.and_then(|original| json::get(original, "content"));
-        let parts = content.filter(|content| json::is_list(content)).map(json::items);
-        parts.into_iter().flatten().any(|part| json::get_str(part, "type").is_none())
+        is_strict && media.kind == MediaKind::File && is_sound
     }
 
     fn convert_other(
@@ -419,6 +412,19 @@ impl<'a> Planner<'a, '_> {
         }
         extra
     }
+}
+
+/// File extensions of audio and video.
+const SOUND_EXTENSIONS: &[&str] = &[
+    "mp3", "wav", "m4a", "ogg", "oga", "opus", "flac", "aac", "aiff", "wma", "mp4", "m4v", "mov",
+    "webm", "avi", "mkv", "mpeg", "mpg", "wmv",
+];
+
+/// True if the path of a URL ends with the extension of an audio or video file.
+fn has_sound_extension(url: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|it| SOUND_EXTENSIONS.iter().any(|known| it.eq_ignore_ascii_case(known)))
 }
 
 /// True if the request asks the provider to drop thinking whose prefix has changed.

@@ -420,12 +420,13 @@ rules! {
     MEDIA_FOR_THE_MODEL "media_for_the_model" ALL Error []
         "the model accepts the kind of media; OpenAI's files are not audio or video"
         "a marked placeholder replaces the media"
-        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it (of the o models, this is an assumption); DeepSeek models without vision accept only text; files that are audio or video: all models of OpenAI"
+        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it (of the o models, this is an assumption); DeepSeek models without vision accept only text; files that are audio or video: OpenAI's models at OpenAI and Azure"
         [
             Recorded "2026-11-18" "requests with audio to GPT-5 models were refused: Content blocks are expected to be either text or image_url type",
             Recorded "2026-11-18" "requests with images, audio and files to DeepSeek were refused: unknown variant, expected `text`",
             Recorded "2026-11-18" "Converse requests to Claude with video, or with an S3 location, were refused: This model doesn't support the video content block; the s3Uri field",
             Recorded "2026-11-18" "Responses requests with a file of type audio/mpeg were refused: unsupported MIME type",
+            ErrorText "2026-11-19" "OpenAI chat: Invalid file data: 'messages[1].content[1].file.file_data'. Expected a base64-encoded data URL with an application/pdf MIME type, but got unsupported MIME type",
         ]
     DOCUMENTS_HAVE_A_TEXT "documents_have_a_text" BEDROCK Note [AcceptedIfImported]
         "a message with a document has a text"
