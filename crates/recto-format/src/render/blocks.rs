@@ -56,7 +56,7 @@ impl<'a> Planner<'a, '_> {
                 }
             }
             Part::Media(media) => {
-                let Some(block) = self.convert_media(at, media) else { return };
+                let block = self.convert_media(at, media);
                 let is_text = matches!(block, Block::Text { .. });
                 if side == Side::User || is_text {
                     converted.blocks.push(block);
@@ -91,7 +91,7 @@ impl<'a> Planner<'a, '_> {
                 self.user_blocks(side, converted).extend(blocks);
             }
             Part::Other { kind, json } => {
-                self.convert_other(side, at, part, *kind, json, converted);
+                self.convert_other(side, position, part, *kind, json, converted);
             }
         }
     }
@@ -122,32 +122,32 @@ impl<'a> Planner<'a, '_> {
 
     /// Converts media to a form that the provider accepts. A text file that is not accepted as a file
     /// becomes a text.
-    pub(super) fn convert_media(&mut self, at: usize, media: &Media<'a>) -> Option<Block<'a>> {
+    pub(super) fn convert_media(&mut self, at: usize, media: &Media<'a>) -> Block<'a> {
         let media = media.with_registered_type();
         let model = self.options.model.filter(|_| self.dialect.provider == "openai");
         if model.is_some_and(|model| models::rejects_media(model, media.kind))
             || self.is_rejected_file(&media)
         {
-            let (message, text) = match media.kind {
-                MediaKind::Image => ("an image that the model does not accept", "[image]"),
-                MediaKind::Audio => ("audio that the model does not accept", "[audio]"),
-                _ => ("a file that the model does not accept", "[file]"),
+            let message = match media.kind {
+                MediaKind::Image => "an image that the model does not accept",
+                MediaKind::Audio => "audio that the model does not accept",
+                MediaKind::File => "a file that the model does not accept",
             };
             self.report(&rule::MEDIA_FOR_THE_MODEL, at, message);
-            return Some(Block::text(text));
+            return Block::text(placeholder_of(media.kind));
         }
         if (self.dialect.media_from_user)(&media) {
             let extra = self.extra(Side::User, at, &Part::Media(media));
-            return Some(Block::Media { media, extra });
+            return Block::Media { media, extra };
         }
         if let MediaBody::Text(text) = media.body
             && self.has_text(text)
         {
-            return Some(Block::text(text.escaped()));
+            return Block::text(text.escaped());
         }
         let message = "an image, audio or file in a form that is not accepted here";
         self.report(&rule::MEDIA_HAS_A_FORM, at, message);
-        None
+        Block::text(placeholder_of(media.kind))
     }
 
     /// True for a file with audio or video at OpenAI, which accepts documents only. Other servers accept more.
@@ -171,12 +171,13 @@ impl<'a> Planner<'a, '_> {
     fn convert_other(
         &mut self,
         side: Side,
-        at: usize,
+        position: PartPosition,
         part: &Part<'a>,
         kind: Str<'a>,
         json: &'a str,
         converted: &mut ConvertedParts<'a>,
     ) {
+        let at = position.0;
         if let Some(text) = refusal(part) {
             if !self.has_text(text) {
                 self.report(&rule::NO_EMPTY_TEXT, at, "an empty refusal");
@@ -192,6 +193,9 @@ impl<'a> Planner<'a, '_> {
         }
         if kind.is("redacted_thinking") && self.has_other_prefix(at) {
             return self.report_other_prefix(at);
+        }
+        if kind.is("unread") && self.convert_unread(position, &mut converted.blocks) {
+            return;
         }
         if self.is_from_target(at)
             && let Some(message) = self.missing_item(&kind.text(), json)
@@ -213,7 +217,7 @@ impl<'a> Planner<'a, '_> {
         } else {
             if kind.is("unread")
                 && rule::PARTS_HAVE_A_TYPE.targets.contains(&self.dialect.target)
-                && self.has_untyped_part(at)
+                && !self.untyped_parts(at).is_empty()
             {
                 return self.report(&rule::PARTS_HAVE_A_TYPE, at, "a part without a type");
             }
@@ -425,6 +429,15 @@ fn has_sound_extension(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let extension = path.rsplit_once('.').map(|(_, extension)| extension);
     extension.is_some_and(|it| SOUND_EXTENSIONS.iter().any(|known| it.eq_ignore_ascii_case(known)))
+}
+
+/// Placeholder for media that cannot be sent.
+fn placeholder_of(kind: MediaKind) -> &'static str {
+    match kind {
+        MediaKind::Image => "[image]",
+        MediaKind::Audio => "[audio]",
+        MediaKind::File => "[file]",
+    }
 }
 
 /// True if the request asks the provider to drop thinking whose prefix has changed.

@@ -201,7 +201,7 @@ impl<'a> Planner<'a, '_> {
                 Part::Text { text, .. } => {
                     blocks.extend(self.convert_text(Side::User, at, *text, &part))
                 }
-                Part::Media(media) => blocks.extend(self.convert_media(at, media)),
+                Part::Media(media) => blocks.push(self.convert_media(at, media)),
                 Part::ToolUse { name, input, .. } => {
                     blocks.push(Block::text(call_as_text(*name, input)));
                 }

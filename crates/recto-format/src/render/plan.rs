@@ -18,7 +18,7 @@ use super::originals::{Original, Originals};
 use super::rule::{self, Finding, Rule, RuleTrait};
 use super::system::SystemPlace;
 use super::turn::{Block, Call, Side, Turn};
-use super::{RenderOptions, Target, bedrock_converse};
+use super::{NO_MESSAGE, RenderOptions, Target, bedrock_converse};
 use crate::json::Str;
 use crate::parts::{MessageParts, Part};
 
@@ -204,11 +204,25 @@ impl<'a> Planner<'a, '_> {
         let only_results = !message.parts.is_empty() && message.parts.iter().all(is_result);
         if !has_blocks && user_blocks.is_empty() && !only_results {
             self.report(&rule::HAS_CONTENT, at, "the message has no content left");
+            if self.separates_answers(at) {
+                let from = vec![at];
+                self.turns.push(Turn { from, ..Turn::placeholder(NO_MESSAGE) });
+                self.has_dialogue = true;
+            }
             return;
         }
         let name = self.author_name(at, has_blocks);
         self.add_turn(side, blocks, name, at);
         self.add_turn(Side::User, user_blocks, None, at);
+    }
+
+    /// True if two messages of the assistant would meet without the message of the user at position `at`.
+    fn separates_answers(&self, at: usize) -> bool {
+        let is_answer = |turn: &Turn<'_>| turn.side == Side::Assistant && !turn.has_calls();
+        let next = self.messages.get(at + 1);
+        self.messages[at].role == Role::User
+            && self.turns.last().is_some_and(is_answer)
+            && next.is_some_and(|next| next.role == Role::Assistant)
     }
 
     /// Adds a turn that keeps its bytes. Its blocks are not written; they only name the calls of the turn.

@@ -259,7 +259,7 @@ rules! {
         ]
     HAS_CONTENT "has_content" ALL Error [AcceptedIfImported AboutTexts]
         "a message has content"
-        "a message without content is omitted"
+        "a message without content is omitted; between two messages of the assistant, a marked placeholder replaces one from the user"
         "all models"
         [
             ErrorText "2026-11-18" "Gemini: contents.parts must not be empty; Bedrock: The content field in the Message object is empty; OpenAI chat: Invalid value for 'content': expected a string, got null",
@@ -411,7 +411,7 @@ rules! {
         ]
     MEDIA_HAS_A_FORM "media_has_a_form" ALL Warning [AcceptedIfImported]
         "an image, audio or file is in a form that the provider accepts"
-        "media in any other form is omitted"
+        "a marked placeholder replaces media in any other form"
         "all models"
         [
             ErrorText "2026-11-18" "Anthropic: image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
@@ -446,7 +446,7 @@ rules! {
         ]
     PARTS_HAVE_A_TYPE "parts_have_a_type" TYPED Error []
         "every part of a message has a type"
-        "a part without a type is omitted"
+        "a text without a type is written as a text; any other part without a type is omitted"
         "all models"
         [
             Recorded "2026-11-18" "a chat request with parts `{\"text\": …}` without a type was refused",
@@ -478,7 +478,7 @@ rules! {
         ]
     CONTENT_IS_TEXT "content_is_text" VALUES_ARE_REFUSED Error []
         "the content of a message or of a result is a text or a list of parts"
-        "the content of a result becomes its JSON text; any other message is omitted"
+        "the content of a result, or of a message from the user, becomes its JSON text; any other message is omitted"
         "all models"
         [
             ErrorText "2026-11-18" "OpenAI chat: Invalid type for 'messages[2].content': expected one of a string or array of objects, but got an object instead.",

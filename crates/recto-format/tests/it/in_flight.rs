@@ -199,12 +199,27 @@ fn a_document_of_the_assistant_is_moved_for_versions_that_reject_it() {
     }
 }
 
+/// A message that the loop has stored: it records its producer, and no format.
 fn made_by(provider: &str, model: &str, content: &Value) -> Message {
     let source = json!({"source": {"provider": provider, "model": model}});
     let message = json!({"role": "assistant", "content": content, "metadata": source});
     Message::from_json(&message.to_string()).unwrap()
 }
 
+#[test]
+fn an_answer_that_ends_with_a_compaction_is_continued() {
+    let list = json!([
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [{"type": "compaction", "content": "So far."}]},
+    ]);
+    let model = "claude-opus-4-6";
+    let view = imported(&json!({"max_tokens": 9, "messages": list}), Format::Anthropic);
+    let options = RenderOptions { model: Some(model), ..RenderOptions::default() };
+    assert_eq!(errors(&view, Target::Anthropic, &options), Vec::<String>::new());
+    assert_eq!(rendered(&view, Target::Anthropic, model, "messages"), list);
+}
+
+#[test]
 fn newer_blocks_of_the_provider_are_sent_back_if_the_message_was_not_imported() {
     let anthropic = json!([
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "advisor", "input": {}},
@@ -226,31 +241,7 @@ fn newer_blocks_of_the_provider_are_sent_back_if_the_message_was_not_imported() 
     assert_eq!(list[1]["content"], json!([anthropic[5]]));
 }
 
-fn fields_beside_a_part_of_gemini_and_search_results_of_bedrock_are_sent_back() {
-    let part =
-        json!({"executableCode": {"code": "1", "language": "PYTHON"}, "partMetadata": {"n": 1}});
-    let content = json!([{"type": "gemini_part", "part": part}]);
-    let view =
-        [Message::user("Go."), made_by("google", "gemini-3-pro", &content), Message::user("More.")];
-    let list = rendered(&view, Target::Gemini, "gemini-3-pro", "contents");
-    assert_eq!(list[1]["parts"], json!([part]));
-    let result = json!({"title": "t", "source": "https://a.b", "content": [{"text": "x"}]});
-    let model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
-    let list = json!([
-        {"role": "user", "content": [{"text": "Go."}, {"searchResult": result}]},
-        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
-        {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"searchResult": result}]}}]},
-    ]);
-    let request = json!({"inferenceConfig": {"maxTokens": 9}, "messages": list});
-    let mut view = imported(&request, Format::BedrockConverse);
-    // An edit joins the messages of the user.
-    view.push(Message::user("And?"));
-    view.insert(0, Message::user("Hi."));
-    let list = rendered(&view, Target::BedrockConverse, model, "messages");
-    assert_eq!(list[0]["content"][2], json!({"searchResult": result}), "{list}");
-    assert_eq!(list[2]["content"][0]["toolResult"]["content"], json!([{"searchResult": result}]));
-}
-
+#[test]
 fn newer_items_of_responses_are_sent_back_if_they_were_not_imported() {
     let search = |id: &str| json!({"type": "tool_search_call", "id": id, "call_id": null, "execution": "server", "arguments": {}, "status": "completed"});
     let found = json!({"type": "tool_search_output", "id": "tso_1", "call_id": null, "execution": "server", "status": "completed", "tools": []});
@@ -279,6 +270,7 @@ fn newer_items_of_responses_are_sent_back_if_they_were_not_imported() {
     );
 }
 
+#[test]
 fn reasoning_needs_an_id_only_where_the_provider_looks_it_up() {
     let answer = json!({"type": "text", "text": "Yes."});
     let with_id = json!({"type": "text", "text": "Yes.", "item_id": "msg_1"});
@@ -304,18 +296,33 @@ fn reasoning_needs_an_id_only_where_the_provider_looks_it_up() {
     assert!(sent("gpt-5.4", whole.clone(), &with_id) && !sent("gpt-5.4", whole, &answer));
 }
 
-fn an_answer_that_ends_with_a_compaction_is_continued() {
+#[test]
+fn fields_beside_a_part_of_gemini_and_search_results_of_bedrock_are_sent_back() {
+    let part =
+        json!({"executableCode": {"code": "1", "language": "PYTHON"}, "partMetadata": {"n": 1}});
+    let content = json!([{"type": "gemini_part", "part": part}]);
+    let view =
+        [Message::user("Go."), made_by("google", "gemini-3-pro", &content), Message::user("More.")];
+    let list = rendered(&view, Target::Gemini, "gemini-3-pro", "contents");
+    assert_eq!(list[1]["parts"], json!([part]));
+    let result = json!({"title": "t", "source": "https://a.b", "content": [{"text": "x"}]});
+    let model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
     let list = json!([
-        {"role": "user", "content": "Go."},
-        {"role": "assistant", "content": [{"type": "compaction", "content": "So far."}]},
+        {"role": "user", "content": [{"text": "Go."}, {"searchResult": result}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"searchResult": result}]}}]},
     ]);
-    let model = "claude-opus-4-6";
-    let view = imported(&json!({"max_tokens": 9, "messages": list}), Format::Anthropic);
-    let options = RenderOptions { model: Some(model), ..RenderOptions::default() };
-    assert_eq!(errors(&view, Target::Anthropic, &options), Vec::<String>::new());
-    assert_eq!(rendered(&view, Target::Anthropic, model, "messages"), list);
+    let request = json!({"inferenceConfig": {"maxTokens": 9}, "messages": list});
+    let mut view = imported(&request, Format::BedrockConverse);
+    // An edit joins the messages of the user.
+    view.push(Message::user("And?"));
+    view.insert(0, Message::user("Hi."));
+    let list = rendered(&view, Target::BedrockConverse, model, "messages");
+    assert_eq!(list[0]["content"][2], json!({"searchResult": result}), "{list}");
+    assert_eq!(list[2]["content"][0]["toolResult"]["content"], json!([{"searchResult": result}]));
 }
 
+#[test]
 fn a_system_instruction_without_texts_is_kept() {
     for parts in [
         json!([]),
