@@ -99,14 +99,14 @@ pub fn fix<'m>(
             continue;
         }
         // A message that keeps its bytes is not replaced. Only results of its calls are added or replaced.
-        let made = match turn.original {
-            Some(_) => {
+        let made = match &turn.original {
+            Some(original) if !original.omits_thinking => {
                 for &at in &turn.from {
                     len += usize::from(!std::mem::replace(&mut kept[at], true));
                 }
                 Vec::from_iter(writer.results(turn)?)
             }
-            None => writer.messages(turn)?,
+            _ => writer.messages(turn)?,
         };
         if made.is_empty() {
             continue;

@@ -258,7 +258,8 @@ impl Item {
             false => Err(()),
         };
         let Ok(output) = output else {
-            // Reasoning, searches and unknown items are sent back as received.
+            // Reasoning, items of tools that the provider runs, and unknown items with an id are sent back as
+            // received.
             reply.parts.push(ReplyPart::Opaque(json));
             return;
         };

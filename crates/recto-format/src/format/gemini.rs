@@ -133,16 +133,21 @@ impl MessageCodec for Gemini {
         if let Some(text) = Str::of(value) {
             parts.text(text, "");
         }
-        for part in json::get(value, "parts").map(parts_of).into_iter().flatten() {
+        let listed = json::get(value, "parts");
+        if Str::of(value).is_none()
+            && !listed.is_some_and(|it| json::is_list(it) || json::is_object(it))
+        {
+            return Some(Err(FieldError::new(key, "it must be a text, or have a list of parts")));
+        }
+        for part in listed.map(parts_of).into_iter().flatten() {
             match json::get_str(part, "text") {
                 Some(text) => parts.text(text, ""),
-                None => return Some(Err(FieldError::new(key, "its parts must be texts"))),
+                None if json::is_object(part) => parts.raw(&provider_part(part)),
+                None => return Some(Err(FieldError::new(key, "its parts must be objects"))),
             }
         }
-        Some(match parts.is_empty() {
-            true => Err(FieldError::new(key, "it has no text")),
-            false => Ok(vec![Draft::converted(Role::System, parts.finish())]),
-        })
+        // Without parts, the message has one empty text.
+        Some(Ok(vec![Draft::converted(Role::System, parts.finish())]))
     }
 
     fn system_field(&self) -> Option<&'static str> {
@@ -153,14 +158,19 @@ impl MessageCodec for Gemini {
         out.push_str("{\"parts\":[");
         let start = out.len();
         for part in messages.iter().flat_map(|message| &message.parts) {
-            if let Part::Text { text, .. } = *part {
-                if out.len() > start {
-                    out.push(',');
+            json::push_item(start, out, |out| match *part {
+                Part::Text { text, .. } => {
+                    out.push_str("{\"text\":");
+                    json::push_str(text, out);
+                    out.push('}');
+                    true
                 }
-                out.push_str("{\"text\":");
-                json::push_str(text, out);
-                out.push('}');
-            }
+                Part::Other { kind, json } if kind.is("gemini_part") => {
+                    out.push_str(json::get(json, "part").unwrap_or("{}"));
+                    true
+                }
+                _ => false,
+            });
         }
         out.push_str("]}");
     }
@@ -182,6 +192,11 @@ impl MessageCodec for Gemini {
         };
         write_turns(pieces, keys, write, out, warnings);
     }
+}
+
+/// A part that only Gemini understands.
+fn provider_part(part: &str) -> String {
+    format!(r#"{{"type":"gemini_part","part":{part}}}"#)
 }
 
 /// The name of a field in JSON, and in dumps of Python programs.
@@ -252,7 +267,7 @@ fn read_part(
     if !json::is_object(part) || json::fields(part).next().is_none() {
         return Err(FieldError::new("", "a part must contain a text, data, a call or a response"));
     }
-    parts.raw(&format!(r#"{{"type":"gemini_part","part":{part}}}"#));
+    parts.raw(&provider_part(part));
     Ok(true)
 }
 

@@ -10,20 +10,9 @@ use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
 const FROM_USER: &[&str] = &["document", "search_result", "container_upload"];
-const FROM_ASSISTANT: &[&str] = &[
-    "redacted_thinking",
-    "server_tool_use",
-    "web_search_tool_result",
-    "web_fetch_tool_result",
-    "code_execution_tool_result",
-    "bash_code_execution_tool_result",
-    "text_editor_code_execution_tool_result",
-    "tool_search_tool_result",
-    "mcp_tool_use",
-    "mcp_tool_result",
-    "container_upload",
-    "compaction",
-];
+/// Blocks of the assistant, beside the calls and results of tools that the provider runs: their types end with
+/// `_tool_use` and `_tool_result`.
+const FROM_ASSISTANT: &[&str] = &["container_upload", "compaction", "fallback"];
 
 pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     match kind {
@@ -34,7 +23,10 @@ pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bo
                 && data.is_some_and(|data| !data.is_empty())
                 && json::fields(json).all(is_known)
         }
-        kind if is_assistant => FROM_ASSISTANT.contains(&kind),
+        kind if is_assistant => {
+            FROM_ASSISTANT.contains(&kind)
+                || ["_tool_use", "_tool_result"].iter().any(|end| kind.ends_with(end))
+        }
         kind => FROM_USER.contains(&kind),
     }
 }
@@ -51,6 +43,32 @@ pub(super) fn accepts_media(media: &Media<'_>) -> bool {
         (MediaKind::Image | MediaKind::File, body) => is_web(body) || is_file_of(body, "anthropic"),
         (MediaKind::Audio, _) => false,
     }
+}
+
+/// The bytes of a message without its thinking: the other blocks and all other fields are unchanged. `None` if
+/// no other block is left.
+pub(super) fn without_thinking(text: &str) -> Option<String> {
+    let content = json::get(text, "content").filter(|content| json::is_list(content))?;
+    let is_thinking = |block: &str| {
+        let kind = json::get_str(block, "type");
+        kind.is_some_and(|kind| kind.is("thinking") || kind.is("redacted_thinking"))
+    };
+    let start_of = |part: &str| part.as_ptr().addr() - text.as_ptr().addr();
+    let blocks: Vec<(usize, &str)> = json::items(content).map(|it| (start_of(it), it)).collect();
+    let end_of = |&(start, block): &(usize, &str)| start + block.len();
+    let (first, last) = (blocks.first()?, blocks.last()?);
+    let mut out = String::with_capacity(text.len());
+    out.push_str(&text[..first.0]);
+    let mut is_empty = true;
+    for (number, block) in blocks.iter().enumerate().filter(|(_, (_, it))| !is_thinking(it)) {
+        let separator = number.checked_sub(1).map_or(first.0, |before| end_of(&blocks[before]));
+        if !std::mem::replace(&mut is_empty, false) {
+            out.push_str(&text[separator..block.0]);
+        }
+        out.push_str(block.1);
+    }
+    out.push_str(&text[end_of(last)..]);
+    (!is_empty).then_some(out)
 }
 
 pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {

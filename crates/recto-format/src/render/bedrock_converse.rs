@@ -13,7 +13,10 @@ use crate::json::{self, Str};
 use crate::media::{Media, MediaBody};
 
 /// Blocks that only Bedrock understands, in messages of the user and of the assistant.
-const FROM_USER: &[&str] = &["video", "audio", "cachePoint", "guardContent", "document", "image"];
+const FROM_USER: &[&str] =
+    &["video", "audio", "cachePoint", "guardContent", "searchResult", "document", "image"];
+/// Those that may be inside a result.
+const IN_RESULTS: &[&str] = &["video", "searchResult", "document", "image"];
 const FROM_ASSISTANT: &[&str] = &["reasoningContent", "cachePoint", "citationsContent"];
 /// Maximum length of the name of a document, in characters.
 const MAX_NAME_CHARS: usize = 200;
@@ -27,7 +30,7 @@ pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bo
 
 /// True for such a part that may be inside a result.
 pub(super) fn is_part_of_result(kind: &str) -> bool {
-    kind.strip_prefix(PREFIX).is_some_and(|name| ["video", "document", "image"].contains(&name))
+    kind.strip_prefix(PREFIX).is_some_and(|name| IN_RESULTS.contains(&name))
 }
 
 pub(super) fn accepts_media(media: &Media<'_>) -> bool {

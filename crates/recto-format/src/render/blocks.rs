@@ -56,7 +56,7 @@ impl<'a> Planner<'a, '_> {
                 }
             }
             Part::Media(media) => {
-                let Some(block) = self.convert_media(at, media) else { return };
+                let block = self.convert_media(at, media);
                 let is_text = matches!(block, Block::Text { .. });
                 if side == Side::User || is_text {
                     converted.blocks.push(block);
@@ -91,7 +91,7 @@ impl<'a> Planner<'a, '_> {
                 self.user_blocks(side, converted).extend(blocks);
             }
             Part::Other { kind, json } => {
-                self.convert_other(side, at, part, *kind, json, converted);
+                self.convert_other(side, position, part, *kind, json, converted);
             }
         }
     }
@@ -122,68 +122,62 @@ impl<'a> Planner<'a, '_> {
 
     /// Converts media to a form that the provider accepts. A text file that is not accepted as a file
     /// becomes a text.
-    pub(super) fn convert_media(&mut self, at: usize, media: &Media<'a>) -> Option<Block<'a>> {
+    pub(super) fn convert_media(&mut self, at: usize, media: &Media<'a>) -> Block<'a> {
         let media = media.with_registered_type();
         let model = self.options.model.filter(|_| self.dialect.provider == "openai");
         if model.is_some_and(|model| models::rejects_media(model, media.kind))
             || self.is_rejected_file(&media)
         {
-            let (message, text) = match media.kind {
-                MediaKind::Image => ("an image that the model does not accept", "[image]"),
-                MediaKind::Audio => ("audio that the model does not accept", "[audio]"),
-                _ => ("a file that the model does not accept", "[file]"),
+            let message = match media.kind {
+                MediaKind::Image => "an image that the model does not accept",
+                MediaKind::Audio => "audio that the model does not accept",
+                MediaKind::File => "a file that the model does not accept",
             };
             self.report(&rule::MEDIA_FOR_THE_MODEL, at, message);
-            return Some(Block::text(text));
+            return Block::text(placeholder_of(media.kind));
         }
         if (self.dialect.media_from_user)(&media) {
             let extra = self.extra(Side::User, at, &Part::Media(media));
-            return Some(Block::Media { media, extra });
+            return Block::Media { media, extra };
         }
         if let MediaBody::Text(text) = media.body
             && self.has_text(text)
         {
-            return Some(Block::text(text.escaped()));
+            return Block::text(text.escaped());
         }
         let message = "an image, audio or file in a form that is not accepted here";
         self.report(&rule::MEDIA_HAS_A_FORM, at, message);
-        None
+        Block::text(placeholder_of(media.kind))
     }
 
-    /// True for a file with audio or video at OpenAI, which accepts documents only.
+    /// True for a file with audio or video at OpenAI, which accepts documents only. Other servers accept more.
     fn is_rejected_file(&self, media: &Media<'_>) -> bool {
-        let is_sound = |name: &str| {
-            name.starts_with("audio/")
-                || name.starts_with("video/")
-                || [".mp3", ".wav", ".mp4", ".mov", ".webm"].iter().any(|end| name.ends_with(end))
+        let is_strict = match self.dialect.target {
+            Target::OpenAiResponses => self.options.model.is_none_or(models::is_served_by_openai),
+            Target::OpenAiChat => self.options.model.is_some_and(models::is_served_by_openai),
+            _ => false,
         };
-        let name = match media.body {
-            MediaBody::Base64 { media_type, .. } => media_type.text(),
-            MediaBody::Url(url) => url.text(),
-            _ => return false,
+        let is_sound = match media.body {
+            MediaBody::Base64 { media_type, .. } => {
+                let name = media_type.text().to_ascii_lowercase();
+                name.starts_with("audio/") || name.starts_with("video/")
+            }
+            MediaBody::Url(url) => has_sound_extension(&url.text()),
+            _ => false,
         };
-        self.dialect.target == Target::OpenAiResponses
-            && media.kind == MediaKind::File
-            && is_sound(&name)
-    }
-
-    /// True if the original message has a part without a type.
-    fn has_untyped_part(&self, at: usize) -> bool {
-        let original = self.messages[at].source.and_then(|source| source.original);
-        let content = original.and_then(|original| json::get(original, "content"));
-        let parts = content.filter(|content| json::is_list(content)).map(json::items);
-        parts.into_iter().flatten().any(|part| json::get_str(part, "type").is_none())
+        is_strict && media.kind == MediaKind::File && is_sound
     }
 
     fn convert_other(
         &mut self,
         side: Side,
-        at: usize,
+        position: PartPosition,
         part: &Part<'a>,
         kind: Str<'a>,
         json: &'a str,
         converted: &mut ConvertedParts<'a>,
     ) {
+        let at = position.0;
         if let Some(text) = refusal(part) {
             if !self.has_text(text) {
                 self.report(&rule::NO_EMPTY_TEXT, at, "an empty refusal");
@@ -200,11 +194,19 @@ impl<'a> Planner<'a, '_> {
         if kind.is("redacted_thinking") && self.has_other_prefix(at) {
             return self.report_other_prefix(at);
         }
+        if kind.is("unread") && self.convert_unread(position, &mut converted.blocks) {
+            return;
+        }
+        if self.is_from_target(at)
+            && let Some(message) = self.missing_item(&kind.text(), json)
+        {
+            return self.report(&rule::STORED_ITEMS, at, message);
+        }
         let is_assistant = side == Side::Assistant;
         let is_accepted = side != Side::System
             && self.is_from_target(at)
             && (self.dialect.provider_parts)(&kind.text(), json, is_assistant)
-            && self.is_self_contained(&kind.text(), json);
+            && self.is_complete_item(at, &kind.text(), json);
         // A message of chat completions has at most one audio.
         let is_accepted =
             is_accepted && (!kind.is("openai_audio") || !converted.has_provider_part(kind));
@@ -215,7 +217,7 @@ impl<'a> Planner<'a, '_> {
         } else {
             if kind.is("unread")
                 && rule::PARTS_HAVE_A_TYPE.targets.contains(&self.dialect.target)
-                && self.has_untyped_part(at)
+                && !self.untyped_parts(at).is_empty()
             {
                 return self.report(&rule::PARTS_HAVE_A_TYPE, at, "a part without a type");
             }
@@ -257,11 +259,49 @@ impl<'a> Planner<'a, '_> {
         Some(Block::text(text))
     }
 
-    /// False for reasoning without content in a request with `store: false`: the provider could not
-    /// look the reasoning up.
-    fn is_self_contained(&self, kind: &str, json: &str) -> bool {
+    /// The violation by an item of Responses that OpenAI has to look up and has not stored.
+    fn missing_item(&self, kind: &str, json: &str) -> Option<&'static str> {
+        let is_openai = self.options.model.is_none_or(models::is_openai);
         let is_stored = !self.options.fields.contains(&("store", "false"));
-        kind != "reasoning" || is_stored || json::get_str(json, "encrypted_content").is_some()
+        if self.dialect.target != Target::OpenAiResponses || !is_openai {
+            return None;
+        }
+        match kind {
+            "item_reference" if !is_stored => Some("a reference to an item, and `store` is false"),
+            "reasoning" if openai_responses::has_content(json, is_openai) => None,
+            "reasoning" if !is_stored => {
+                Some("reasoning without `encrypted_content`, and `store` is false")
+            }
+            "reasoning" if json::get_str(json, "id").is_none() => {
+                Some("reasoning without `encrypted_content` and without an id")
+            }
+            _ => None,
+        }
+    }
+
+    /// True for an item of Responses that has all it needs: reasoning has an id of its provider, and content if
+    /// the provider stores none; an output, or an item that needs one, has the other one beside it in the
+    /// same message of the model.
+    fn is_complete_item(&self, at: usize, kind: &str, json: &str) -> bool {
+        if self.dialect.target != Target::OpenAiResponses {
+            return true;
+        }
+        if kind == "reasoning" {
+            let is_openai = self.options.model.is_none_or(models::is_openai);
+            let id = json::get_str(json, "id");
+            let is_stored = !self.options.fields.contains(&("store", "false"));
+            return (is_stored || openai_responses::has_content(json, is_openai))
+                && (!is_openai || id.is_none_or(|id| id.escaped().starts_with("rs")));
+        }
+        let Some(pair) = openai_responses::pair_of(kind) else { return true };
+        let call_id = json::get_str(json, "call_id").map(Str::escaped);
+        let is_pair = |part: &Part<'_>| match part {
+            Part::Other { kind, json } => {
+                kind.is(pair) && json::get_str(json, "call_id").map(Str::escaped) == call_id
+            }
+            _ => false,
+        };
+        self.messages[at].parts.iter().any(is_pair)
     }
 
     /// True if the target's provider produced the message and, if both models are known, so did the
@@ -375,6 +415,28 @@ impl<'a> Planner<'a, '_> {
             };
         }
         extra
+    }
+}
+
+/// File extensions of audio and video.
+const SOUND_EXTENSIONS: &[&str] = &[
+    "mp3", "wav", "m4a", "ogg", "oga", "opus", "flac", "aac", "aiff", "wma", "mp4", "m4v", "mov",
+    "webm", "avi", "mkv", "mpeg", "mpg", "wmv",
+];
+
+/// True if the path of a URL ends with the extension of an audio or video file.
+fn has_sound_extension(url: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|it| SOUND_EXTENSIONS.iter().any(|known| it.eq_ignore_ascii_case(known)))
+}
+
+/// Placeholder for media that cannot be sent.
+fn placeholder_of(kind: MediaKind) -> &'static str {
+    match kind {
+        MediaKind::Image => "[image]",
+        MediaKind::Audio => "[audio]",
+        MediaKind::File => "[file]",
     }
 }
 

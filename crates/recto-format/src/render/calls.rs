@@ -132,7 +132,7 @@ impl<'a> Planner<'a, '_> {
             Some(Some(text)) => ResultContent::String(Cow::Borrowed(text.escaped())),
             Some(None) => {
                 let (mut kept, mut moved) = (Vec::new(), false);
-                let errors_are_text = is_error && self.dialect.requires_thinking_first;
+                let errors_are_text = is_error && self.has_rules_of_claude();
                 for block in self.convert_result_content(at, content, !is_error) {
                     match &block {
                         Block::ProviderPart { .. } if errors_are_text => {
@@ -162,7 +162,7 @@ impl<'a> Planner<'a, '_> {
         };
         let is_empty = matches!(&content, ResultContent::String(text)
             if Str::escaped_text(text).is_blank());
-        let content = match is_error && is_empty && self.dialect.requires_thinking_first {
+        let content = match is_error && is_empty && self.has_rules_of_claude() {
             true => {
                 self.report(&rule::ERRORS_SAY_SOMETHING, at, "an error without a text");
                 ResultContent::String(Cow::Borrowed(NO_RESULT))
@@ -201,7 +201,7 @@ impl<'a> Planner<'a, '_> {
                 Part::Text { text, .. } => {
                     blocks.extend(self.convert_text(Side::User, at, *text, &part))
                 }
-                Part::Media(media) => blocks.extend(self.convert_media(at, media)),
+                Part::Media(media) => blocks.push(self.convert_media(at, media)),
                 Part::ToolUse { name, input, .. } => {
                     blocks.push(Block::text(call_as_text(*name, input)));
                 }

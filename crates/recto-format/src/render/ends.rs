@@ -7,7 +7,7 @@ use super::plan::Planner;
 use super::rule;
 use super::tools::tools_field;
 use super::turn::{Block, Side, Turn};
-use super::{NO_MESSAGE, models, openai_responses};
+use super::{NO_MESSAGE, Target, models, openai_chat, openai_responses};
 use crate::json::{self, Str};
 
 /// The signature that Google documents for calls that its model did not make.
@@ -19,19 +19,51 @@ fn hides_thinking(first: &Turn<'_>, second: &Turn<'_>) -> bool {
     is_joined && second.starts_with_thinking() && !first.starts_with_thinking()
 }
 
+/// What follows an item of OpenAI's Responses.
+#[derive(Clone, Copy)]
+enum Follows {
+    /// An item that the model did not produce, or nothing.
+    Other,
+    /// An item of the model without an id.
+    Output,
+    /// An item of the model with its id.
+    OutputWithId,
+}
+
+impl Follows {
+    fn of_item(item: &str, is_model: bool) -> Follows {
+        match (openai_responses::is_output(item, false), openai_responses::is_output(item, true)) {
+            _ if !is_model => Follows::Other,
+            (_, true) => Follows::OutputWithId,
+            (true, false) => Follows::Output,
+            (false, false) => Follows::Other,
+        }
+    }
+}
+
 /// For a call or result of a tool that the provider runs: true if it is a call, and the id of the call.
 fn server_id<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
     let Block::ProviderPart { kind, json } = block else { return None };
     match kind.escaped() {
-        "server_tool_use" | "mcp_tool_use" => Some((true, json::get_str(json, "id"))),
+        kind if kind.ends_with("_tool_use") => Some((true, json::get_str(json, "id"))),
         kind if kind.ends_with("_tool_result") => Some((false, json::get_str(json, "tool_use_id"))),
         _ => None,
     }
 }
 
 impl<'a> Planner<'a, '_> {
+    /// True if Anthropic's rules for thinking, errors and white space apply. At Bedrock, they apply to Claude,
+    /// and to names without a maker in front, such as inference profiles, which may be Claude.
+    pub(super) fn has_rules_of_claude(&self) -> bool {
+        let may_be_claude = |model: &str| models::is_claude(model) || !model.contains('.');
+        let is_bedrock = self.dialect.target == Target::BedrockConverse;
+        self.dialect.requires_thinking_first
+            && (!is_bedrock || self.options.model.is_none_or(may_be_claude))
+    }
+
     /// Merges consecutive turns of one role.
     pub(super) fn merge_turns(&mut self) {
+        let is_claude = self.has_rules_of_claude();
         let turns = std::mem::take(&mut self.turns);
         let mut merged: Vec<Turn<'a>> = Vec::with_capacity(turns.len());
         for turn in turns {
@@ -42,7 +74,7 @@ impl<'a> Planner<'a, '_> {
                         && !before.has_calls()
                         && before.original.is_none()
                         && turn.original.is_none()
-                        && !(self.dialect.requires_thinking_first && hides_thinking(before, &turn))
+                        && !(is_claude && hides_thinking(before, &turn))
                 })
             };
             if !continues(&merged) {
@@ -70,7 +102,7 @@ impl<'a> Planner<'a, '_> {
     /// no thinking at its end.
     fn end_assistant(&mut self, turns: &mut Vec<Turn<'a>>) {
         self.unstable_block = None;
-        if !self.dialect.requires_thinking_first {
+        if !self.has_rules_of_claude() {
             return;
         }
         let is_converted =
@@ -175,8 +207,10 @@ impl<'a> Planner<'a, '_> {
 
     /// Applies Bedrock's rules: messages alternate strictly, and calls have tools.
     pub(super) fn finish_bedrock(&mut self) {
-        self.separate_thinking();
-        self.finish_last_message();
+        if self.has_rules_of_claude() {
+            self.separate_thinking();
+            self.finish_last_message();
+        }
         let first = self.turns.iter().position(|turn| turn.side != Side::System);
         if let Some(first) = first.filter(|&first| {
             let turn = &self.turns[first];
@@ -228,9 +262,11 @@ impl<'a> Planner<'a, '_> {
     /// white space.
     fn finish_last_message(&mut self) {
         let is_assistants = |turn: &&Turn<'a>| turn.side == Side::Assistant && !turn.has_calls();
-        // After a call of a tool that the provider runs, the model continues its turn (`pause_turn`).
-        let is_paused =
-            |turn: &Turn<'a>| turn.blocks.last().is_some_and(|block| server_id(block).is_some());
+        // The model continues its turn after a call of a tool that the provider runs (`pause_turn`), and after
+        // a compaction (`pause_after_compaction`).
+        let is_compaction = |block: &Block<'_>| matches!(block, Block::ProviderPart { kind, .. } if kind.is("compaction"));
+        let continues = |block: &Block<'_>| server_id(block).is_some() || is_compaction(block);
+        let is_paused = |turn: &Turn<'a>| turn.blocks.last().is_some_and(continues);
         if let Some(turn) = self.turns.last().filter(is_assistants)
             && !is_paused(turn)
             && self.requires_user_last()
@@ -275,30 +311,50 @@ impl<'a> Planner<'a, '_> {
     /// the ids of both items; other providers of this API accept an output without an id.
     pub(super) fn drop_dangling_reasoning(&mut self) {
         let compares_ids = self.options.model.is_none_or(models::is_openai);
-        let is_reasoning = |block: &Block<'_>| matches!(block, Block::ProviderPart { kind, .. } if kind.escaped() == "reasoning");
-        let mut output_follows = false;
+        // For a reasoning item, whether it has an id.
+        let reasoning_id = |block: &Block<'_>| match block {
+            Block::ProviderPart { kind, json } if kind.is("reasoning") => {
+                Some(json::get_str(json, "id").is_some())
+            }
+            _ => None,
+        };
+        let mut follows = Follows::Other;
         let mut dropped = Vec::new();
         for turn in self.turns.iter_mut().rev() {
+            let is_model = turn.side == Side::Assistant;
             // Results of calls follow the turn.
-            output_follows &= turn.side == Side::Assistant && !turn.has_calls();
+            if !is_model || turn.has_calls() {
+                follows = Follows::Other;
+            }
+            let is_dangling = |follows: Follows, has_id: bool| match follows {
+                Follows::Other => true,
+                Follows::Output => compares_ids && has_id,
+                Follows::OutputWithId => false,
+            };
             let Some(&at) = turn.from.first() else { continue };
             if let Some(original) = &turn.original {
-                if !turn.blocks.iter().any(is_reasoning) {
-                    output_follows = turn.side == Side::Assistant
-                        && openai_responses::is_output(&original.text, compares_ids);
-                } else if !output_follows {
-                    self.refused_originals.push(at);
+                match turn.blocks.iter().find_map(reasoning_id) {
+                    None => follows = Follows::of_item(&original.text, is_model),
+                    Some(has_id) if is_dangling(follows, has_id) => self.refused_originals.push(at),
+                    Some(_) => {}
                 }
                 continue;
             }
             for number in (0..turn.blocks.len()).rev() {
                 let block = &turn.blocks[number];
-                if !is_reasoning(block) {
-                    let is_output = !compares_ids || block.has_item_id();
-                    output_follows = turn.side == Side::Assistant && is_output;
-                } else if !output_follows {
-                    turn.blocks.remove(number);
-                    dropped.push(at);
+                match (reasoning_id(block), block) {
+                    (Some(has_id), _) if is_dangling(follows, has_id) => {
+                        turn.blocks.remove(number);
+                        dropped.push(at);
+                    }
+                    (Some(_), _) => {}
+                    (None, Block::ProviderPart { json, .. }) => {
+                        follows = Follows::of_item(json, is_model);
+                    }
+                    (None, block) if is_model && block.has_item_id() => {
+                        follows = Follows::OutputWithId;
+                    }
+                    (None, _) => follows = if is_model { Follows::Output } else { Follows::Other },
                 }
             }
         }
@@ -344,8 +400,9 @@ impl<'a> Planner<'a, '_> {
             after_reasoning &= turn.side == Side::Assistant;
             for block in &mut turn.blocks {
                 let extra = match block {
-                    Block::ProviderPart { kind, .. } => {
-                        after_reasoning |= kind.escaped() == "reasoning";
+                    Block::ProviderPart { kind, json } => {
+                        let has_id = || json::get_str(json, "id").is_some();
+                        after_reasoning |= kind.is("reasoning") && has_id();
                         continue;
                     }
                     Block::Call(call) => &mut call.extra,
@@ -356,6 +413,26 @@ impl<'a> Planner<'a, '_> {
                 extra.item_id = id.filter(|id| used.insert(id.escaped()));
             }
             after_reasoning &= !turn.has_calls(); // their results follow
+        }
+    }
+
+    /// Finds the messages whose calls need reasoning and have none: the model thinks, and rejects calls without the
+    /// reasoning that led to them.
+    pub(super) fn add_reasoning(&mut self) {
+        let thinking = self.field("thinking").and_then(|thinking| json::get_str(thinking, "type"));
+        self.calls_need_reasoning = self.options.model.is_some_and(models::requires_reasoning)
+            && !thinking.is_some_and(|kind| kind.is("disabled"));
+        if !self.calls_need_reasoning {
+            return;
+        }
+        let lacking: Vec<usize> = self
+            .turns
+            .iter()
+            .filter(|turn| turn.original.is_none() && openai_chat::lacks_reasoning(turn))
+            .map(|turn| turn.from[0])
+            .collect();
+        for at in lacking {
+            self.report(&rule::CALLS_HAVE_REASONING, at, "calls without reasoning");
         }
     }
 

@@ -11,28 +11,34 @@ use crate::media::{Media, MediaBody, MediaKind};
 /// Maximum depth of an object in a result. Google accepts requests of up to 100 levels.
 const MAX_DEPTH: usize = 64;
 
+/// The fields with the data of a part. A part has one of them. Other fields are beside it.
+const DATA: &[&str] = &[
+    "text",
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
+];
+
 /// True for a part that only Gemini understands: `{"type": "gemini_part", "part": …}`.
 pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     let own: &[&str] = match is_assistant {
         true => &["executableCode", "codeExecutionResult", "toolCall", "toolResponse"],
         false => &["fileData"],
     };
-    let beside = ["thoughtSignature", "thought", "videoMetadata", "mediaResolution"];
     let Some(part) = json::get(json, "part").filter(|_| kind == "gemini_part") else {
         return false;
     };
-    let count = |keys: &[&str]| {
-        let is_in = |(key, value): &(Str<'_>, &str)| {
-            keys.contains(&key.escaped()) && (json::is_object(value) || keys.len() == beside.len())
-        };
-        json::fields(part).filter(is_in).count()
-    };
+    let is_own =
+        |(key, value): (Str<'_>, &str)| own.contains(&key.escaped()) && json::is_object(value);
+    let mut data = json::fields(part).filter(|(key, _)| DATA.contains(&key.escaped()));
     let has_signature = json::get(part, "thoughtSignature").is_some();
     let is_signed = json::get_str(part, "thoughtSignature").is_some_and(super::dialect::is_base64);
-    count(own) == 1
-        && json::fields(part)
-            .all(|(key, _)| own.contains(&key.escaped()) || beside.contains(&key.escaped()))
-        && (!has_signature || is_signed)
+    data.next().is_some_and(is_own) && data.next().is_none() && (!has_signature || is_signed)
 }
 
 pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {

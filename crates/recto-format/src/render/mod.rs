@@ -10,11 +10,12 @@
 //!   first [`Rendered::stable`] bytes never change. They end at the first call without a result, or at
 //!   the end of the last message.
 //! - Nothing is omitted that the provider accepts. Nothing is invented except marked placeholders: for a
-//!   missing result ([`NO_RESULT`]) and for a missing first or last message of the user ([`NO_MESSAGE`]).
+//!   missing result ([`NO_RESULT`]), for a missing or empty message of the user ([`NO_MESSAGE`]), and for
+//!   media that the provider rejects.
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
 //! `rule.rs` lists the rules, `dialect.rs` describes what each provider accepts, and `models.rs` what single
-//! models require. `plan.rs`, `system.rs`, `blocks.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the rules;
+//! models require. `plan.rs`, `system.rs`, `blocks.rs`, `unread.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the rules;
 //! `originals.rs` finds the messages that keep their bytes, and `refused.rs` finds imported messages whose
 //! form the provider rejects. One file per provider writes the request.
 
@@ -41,6 +42,7 @@ mod schema;
 mod system;
 mod tools;
 mod turn;
+mod unread;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -65,7 +67,8 @@ pub(crate) use turn::{Block, Call, CallResult, Extra, ResultContent, Side, Turn}
 
 /// Placeholder for a missing result.
 pub const NO_RESULT: &str = "[no result]";
-/// Placeholder for a message of the user, for models that require the user to speak first or last.
+/// Placeholder for a message of the user: for models that require the user to speak first or last, and for an
+/// empty message between two messages of the assistant.
 pub const NO_MESSAGE: &str = "[no message]";
 
 /// The interface of a provider for which a view is rendered.

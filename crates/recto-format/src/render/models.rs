@@ -27,6 +27,8 @@ enum Property {
     RejectsAudio,
     /// `reasoning_content` of earlier messages is read.
     ReadsReasoning,
+    /// Calls need the reasoning that led to them.
+    RequiresReasoning,
     /// The first call of a turn needs a signature.
     RequiresSignedCalls,
     /// The model is Anthropic's.
@@ -114,6 +116,8 @@ const LISTED: &str = "recorded requests to claude-opus-4-8 and claude-fable-5 th
 const NO_SYSTEM: &str =
     "error text: 'messages[0].role' does not support 'system' (or 'developer') with this model";
 const REASONING: &str = "recorded requests that were accepted; error text: the reasoning_content in the thinking mode must be passed back";
+const CALLS_OF_DEEPSEEK: &str = "error text: The reasoning_content in the thinking mode must be passed back to the API; recorded requests to deepseek-v4-flash and deepseek-reasoner";
+const CALLS_OF_KIMI: &str = "error text: thinking is enabled but reasoning_content is missing in assistant tool call message";
 const AUDIO: &str = "error text: Content blocks are expected to be either text or image_url type (gpt-4o, gpt-5-mini); gpt-audio accepted audio";
 const AUDIO_OF_REASONING: &str =
     "documentation: developers.openai.com/api/docs/models/o4-mini: the input is text and images";
@@ -178,6 +182,11 @@ const TABLE: &[Row] = &[
         "2026-11-19",
         "documentation: docs.z.ai/guides/capabilities/thinking-mode",
     ),
+    (Property::RequiresReasoning, names("deepseek-v").since(3, 2), "2026-11-19", CALLS_OF_DEEPSEEK),
+    (Property::RequiresReasoning, names("deepseek-reasoner"), "2026-11-19", CALLS_OF_DEEPSEEK),
+    (Property::RequiresReasoning, names("kimi-k").since(2, 5), "2026-11-19", CALLS_OF_KIMI),
+    (Property::RequiresReasoning, names("kimi").with("thinking"), "2026-11-19", CALLS_OF_KIMI),
+    (Property::RequiresReasoning, names("kimi-for-coding"), "2026-11-19", CALLS_OF_KIMI),
     (
         Property::RequiresSignedCalls,
         names("gemini-").since(3, 0),
@@ -265,6 +274,12 @@ pub(super) fn accepts_listed_system(model: &str) -> bool {
 /// True if a model reads `reasoning_content` of its earlier messages in chat completions.
 pub(super) fn reads_reasoning(model: &str) -> bool {
     has(Property::ReadsReasoning, model)
+}
+
+/// True if a model with the interface of chat completions rejects calls without reasoning, unless its
+/// thinking is disabled.
+pub(super) fn requires_reasoning(model: &str) -> bool {
+    has(Property::RequiresReasoning, model)
 }
 
 /// True if a model rejects system messages.
@@ -358,6 +373,25 @@ mod tests {
         }
         for model in ["glm-4-plus", "gpt-5", "llama-3.3-70b"] {
             assert!(!reads_reasoning(model), "{model}");
+        }
+    }
+
+    #[test]
+    fn calls_need_reasoning_where_the_model_thinks() {
+        for model in [
+            "deepseek-v4-flash",
+            "deepseek-ai/DeepSeek-V3.2",
+            "deepseek-reasoner",
+            "kimi-k2.5",
+            "moonshotai/kimi-k2-thinking",
+            "kimi-for-coding",
+        ] {
+            assert!(requires_reasoning(model), "{model}");
+        }
+        for model in
+            ["deepseek-chat", "deepseek-v3.1", "kimi-k2-0905-preview", "gpt-5", "qwen3-max"]
+        {
+            assert!(!requires_reasoning(model), "{model}");
         }
     }
 

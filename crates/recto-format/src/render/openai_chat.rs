@@ -42,7 +42,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         }
         match &turn.original {
             Some(original) => body.push(&original.text),
-            None => message(turn, body),
+            None => message(turn, plan.calls_need_reasoning, body),
         }
         for call in turn.calls_with_converted_results() {
             body.push(",");
@@ -53,7 +53,21 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     body.push("]}");
 }
 
-fn message(turn: &Turn<'_>, body: &mut Body) {
+/// The reasoning of calls that have none. Kimi rejects an empty text.
+const NO_REASONING: &str = " ";
+
+/// True if a message has calls and no reasoning.
+pub(super) fn lacks_reasoning(turn: &Turn<'_>) -> bool {
+    let is_reasoning = |block: &Block<'_>| match block {
+        Block::Thinking { .. } => true,
+        Block::ProviderPart { json, .. } => details(json).is_some(),
+        _ => false,
+    };
+    turn.has_calls() && !turn.blocks.iter().any(is_reasoning)
+}
+
+/// Writes a message. `needs_reasoning` is true if the model rejects calls without reasoning.
+fn message(turn: &Turn<'_>, needs_reasoning: bool, body: &mut Body) {
     body.push(match turn.side {
         Side::System => "{\"role\":\"system\",\"content\":",
         Side::User => "{\"role\":\"user\",\"content\":",
@@ -97,6 +111,9 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
     } else if !thinking.is_empty() {
         body.push(",\"reasoning_content\":");
         body.quoted(&thinking.join("\\n"));
+    } else if needs_reasoning && lacks_reasoning(turn) {
+        body.push(",\"reasoning_content\":");
+        body.quoted(NO_REASONING);
     }
     let refusals: Vec<&str> = turn
         .blocks

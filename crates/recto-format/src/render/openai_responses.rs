@@ -9,7 +9,7 @@ use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
-/// Items that the model produces and that need no result.
+/// Items that the model produces and that may have no id. Unknown items of the model have one.
 const MADE_BY_THE_MODEL: &[&str] = &[
     "file_search_call",
     "web_search_call",
@@ -18,11 +18,41 @@ const MADE_BY_THE_MODEL: &[&str] = &[
     "mcp_list_tools",
     "mcp_call",
     "compaction",
+    "tool_search_call",
+    "tool_search_output",
+];
+
+/// Items of the model with the items that hold their outputs. The provider runs these tools, or the client
+/// does. If the provider does, both items are in one response.
+const WITH_OUTPUT: &[(&str, &str)] = &[
+    ("tool_search_call", "tool_search_output"),
+    ("program", "program_output"),
+    ("local_shell_call", "local_shell_call_output"),
+    ("shell_call", "shell_call_output"),
+    ("apply_patch_call", "apply_patch_call_output"),
+    ("computer_call", "computer_call_output"),
 ];
 
 /// Items that a client adds, other than messages and outputs of tools.
 const FROM_THE_CLIENT: &[&str] =
     &["additional_tools", "mcp_approval_response", "compaction_trigger"];
+
+/// The item that must be beside an item of this type.
+pub(super) fn pair_of(kind: &str) -> Option<&'static str> {
+    WITH_OUTPUT.iter().find_map(|&(call, output)| match kind {
+        _ if kind == call => Some(output),
+        _ if kind == output => Some(call),
+        _ => None,
+    })
+}
+
+/// True if a reasoning item contains the reasoning. OpenAI reads only encrypted reasoning; other providers
+/// also read texts.
+pub(super) fn has_content(reasoning: &str, is_openai: bool) -> bool {
+    let texts = json::get(reasoning, "content").filter(|texts| json::is_list(texts));
+    json::get_str(reasoning, "encrypted_content").is_some()
+        || !is_openai && texts.is_some_and(|texts| json::items(texts).next().is_some())
+}
 
 /// True if the id has the form of the provider's ids: a prefix for the type of the item, and letters.
 pub(super) fn is_item_id(id: Str<'_>, prefix: &str) -> bool {
@@ -51,13 +81,17 @@ pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bo
     is_assistant
         && match kind {
             "reasoning" => {
-                id.is_some()
-                    && is_id("rs")
+                is_id("")
                     && json::get(json, "summary").is_some_and(json::is_list)
                     && json::fields(json).all(|(key, _)| fields.contains(&key.escaped()))
             }
             "web_search_call" => is_id("ws"),
-            kind => is_id("") && MADE_BY_THE_MODEL.contains(&kind),
+            "message" | "item_reference" | "function_call" | "custom_tool_call" => false,
+            kind if FROM_THE_CLIENT.contains(&kind) => false,
+            // A block of another provider, which has an id too.
+            kind if kind.ends_with("_tool_use") => false,
+            kind if kind.ends_with("_output") && pair_of(kind).is_none() => false,
+            kind => is_id("") && (id.is_some() || MADE_BY_THE_MODEL.contains(&kind)),
         }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Original<'a> {
     pub(crate) field: Option<Str<'a>>,
     /// Number of messages of the view that it became.
     pub(crate) len: usize,
+    /// True if thinking of the message was omitted from the text.
+    pub(crate) omits_thinking: bool,
     origin: Origin,
 }
 
@@ -48,6 +50,12 @@ enum Origin {
     Plain,
     /// It has no source, and its calls have ids of the provider.
     Recognised,
+}
+
+impl<'a> Original<'a> {
+    fn new(text: Cow<'a, str>, field: Option<Str<'a>>, len: usize, origin: Origin) -> Original<'a> {
+        Original { text, field, len, omits_thinking: false, origin }
+    }
 }
 
 /// The foreign messages of a view that can be written unchanged, by the position of their first message.
@@ -107,18 +115,18 @@ impl<'a> Originals<'a> {
                     let after = source.after.map(Str::escaped);
                     let text = text.filter(|_| after.is_none() || after == reasoning);
                     let field = source.field;
-                    (len, text.map(|text| Original { text, field, len, origin: Origin::Imported }))
+                    (len, text.map(|text| Original::new(text, field, len, Origin::Imported)))
                 }
                 None if is_by_claude(&messages[at]) && codec.is_unchanged(messages[at].json) => {
                     let text = Cow::Borrowed(messages[at].json);
-                    (1, Some(Original { text, field: None, len: 1, origin: Origin::Recognised }))
+                    (1, Some(Original::new(text, None, 1, Origin::Recognised)))
                 }
                 None if messages[at].is_plain()
                     && (has_form_of(&messages[at], dialect.target)
                         || codec.is_unchanged(messages[at].json)) =>
                 {
                     let text = Cow::Borrowed(messages[at].json);
-                    (1, Some(Original { text, field: None, len: 1, origin: Origin::Plain }))
+                    (1, Some(Original::new(text, None, 1, Origin::Plain)))
                 }
                 None => (1, None),
             };
@@ -192,6 +200,7 @@ impl<'a> Originals<'a> {
         planned: &Planner<'a, '_>,
     ) {
         let Planner { findings, exchanges, turns, options, dialect, .. } = planned;
+        let mut without_thinking = Vec::new();
         for finding in findings {
             // A call keeps its bytes if its result is moved.
             let with = finding.with.filter(|_| *finding.rule != rule::RESULTS_FOLLOW_CALLS);
@@ -214,13 +223,23 @@ impl<'a> Originals<'a> {
                                 .violates(finding.rule)
                             || is_accepted_here(finding.rule, messages, at, options)
                             || *finding.rule == rule::RESULTS_HAVE_CALLS
-                                && has_earlier_call(messages, at)
+                                && self.has_earlier_call(messages, at)
                     }
                 };
-                if !is_accepted {
-                    self.remove_unstable(start, finding.rule.has(RuleTrait::CanEnd));
+                match is_accepted {
+                    true => {}
+                    false if finding.rule.has(RuleTrait::OmitsThinking) => {
+                        without_thinking.push(start)
+                    }
+                    false if *finding.rule == rule::STORED_ITEMS => {
+                        self.remove_reasoning(messages, at);
+                    }
+                    false => self.remove_unstable(start, finding.rule.has(RuleTrait::CanEnd)),
                 }
             }
+        }
+        for start in without_thinking {
+            self.omit_thinking(start, dialect.target);
         }
         // In chat completions, parallel calls must be in one message. Anthropic and Google join
         // consecutive messages of one role.
@@ -253,6 +272,42 @@ impl<'a> Originals<'a> {
             }
         }
         while self.remove_partners(messages, exchanges, dialect) {}
+    }
+
+    /// Omits the thinking of an original. Its other bytes stay, unless its thinking is not in blocks.
+    fn omit_thinking(&mut self, start: usize, target: Target) {
+        let Some(original) = &mut self.starts[start] else { return };
+        let text = match target {
+            Target::Anthropic => super::anthropic::without_thinking(&original.text),
+            _ => None,
+        };
+        match text {
+            Some(text) => {
+                let original = Rc::make_mut(original);
+                (original.text, original.omits_thinking) = (Cow::Owned(text), true);
+            }
+            None => self.remove(start),
+        }
+    }
+
+    /// True if an earlier item has the call id of a result: calls of some built-in tools are parts that only
+    /// the provider understands.
+    fn has_earlier_call(&self, messages: &[MessageParts<'_>], at: usize) -> bool {
+        let results = messages[at].parts.iter().filter_map(|part| match part {
+            Part::ToolResult { id, .. } => Some(id.escaped()),
+            _ => None,
+        });
+        let is_call = |id: &str, before: usize| {
+            messages[before].parts.iter().any(|part| match part {
+                // The item may be the call.
+                Part::Other { kind, .. } if kind.is("item_reference") => self.contains(before),
+                Part::Other { json, .. } => {
+                    json::get_str(json, "call_id").is_some_and(|call| call.escaped() == id)
+                }
+                _ => false,
+            })
+        };
+        results.into_iter().all(|id| (0..at).any(|before| is_call(id, before)))
     }
 
     /// Removes the originals that are not accepted because of the messages around them.
@@ -375,26 +430,6 @@ pub(super) fn has_stored_history(options: &RenderOptions<'_>) -> bool {
         STORED_HISTORY.contains(key) && *value != "null"
             || *key == "thread" && anthropic::continues_thread(value)
     })
-}
-
-/// True if an earlier item has the call id of a result: calls of some built-in tools are parts that only
-/// the provider understands.
-fn has_earlier_call(messages: &[MessageParts<'_>], at: usize) -> bool {
-    let results = messages[at].parts.iter().filter_map(|part| match part {
-        Part::ToolResult { id, .. } => Some(id.escaped()),
-        _ => None,
-    });
-    let is_call = |id: &str, message: &MessageParts<'_>| {
-        message.parts.iter().any(|part| match part {
-            // The item may be the call.
-            Part::Other { kind, .. } if kind.is("item_reference") => true,
-            Part::Other { json, .. } => {
-                json::get_str(json, "call_id").is_some_and(|call| call.escaped() == id)
-            }
-            _ => false,
-        })
-    };
-    results.into_iter().all(|id| messages[..at].iter().any(|message| is_call(id, message)))
 }
 
 /// The calls and results of tools that the provider runs, in a message. For each: true if it is a call, and

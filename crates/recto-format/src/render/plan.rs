@@ -15,10 +15,10 @@ use super::dialect::Dialect;
 use super::exchange::Exchanges;
 use super::ids::Ids;
 use super::originals::{Original, Originals};
-use super::rule::{self, Finding, Rule};
+use super::rule::{self, Finding, Rule, RuleTrait};
 use super::system::SystemPlace;
 use super::turn::{Block, Call, Side, Turn};
-use super::{RenderOptions, Target, bedrock_converse};
+use super::{NO_MESSAGE, RenderOptions, Target, bedrock_converse};
 use crate::json::Str;
 use crate::parts::{MessageParts, Part};
 
@@ -36,6 +36,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) disables_thinking: bool,
     /// The called tools, in escaped form, if the provider requires descriptions and there are none.
     pub(crate) undescribed_tools: Vec<String>,
+    /// True if messages with calls need reasoning.
+    pub(crate) calls_need_reasoning: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -87,6 +89,7 @@ impl<'a, 'o> Planner<'a, 'o> {
             unstable_block: None,
             disables_thinking: false,
             undescribed_tools: Vec::new(),
+            calls_need_reasoning: false,
             refused_originals: Vec::new(),
         };
         planner.exchanges = Exchanges::of(messages, |at| messages[at].role == Role::Assistant);
@@ -103,7 +106,7 @@ impl<'a, 'o> Planner<'a, 'o> {
             Target::OpenAiResponses => planner.drop_dangling_reasoning(),
             Target::Gemini => planner.finish_gemini(),
             Target::BedrockConverse => planner.finish_bedrock(),
-            Target::OpenAiChat => {}
+            Target::OpenAiChat => planner.add_reasoning(),
         }
         planner.findings.sort_by_key(|finding| finding.index);
         planner
@@ -124,6 +127,7 @@ pub(super) struct Planner<'a, 'o> {
     pub(super) unstable_block: Option<usize>,
     pub(super) disables_thinking: bool,
     pub(super) undescribed_tools: Vec<String>,
+    pub(super) calls_need_reasoning: bool,
     /// Positions of messages that cannot keep their original bytes because of what follows them.
     pub(super) refused_originals: Vec<usize>,
 }
@@ -131,8 +135,16 @@ pub(super) struct Planner<'a, 'o> {
 impl<'a> Planner<'a, '_> {
     fn finish(self) -> Plan<'a> {
         let Planner { turns, findings, unstable_block, disables_thinking, .. } = self;
-        let undescribed_tools = self.undescribed_tools;
-        Plan { turns, findings, unstable_block, disables_thinking, undescribed_tools }
+        let (undescribed_tools, calls_need_reasoning) =
+            (self.undescribed_tools, self.calls_need_reasoning);
+        Plan {
+            turns,
+            findings,
+            unstable_block,
+            disables_thinking,
+            undescribed_tools,
+            calls_need_reasoning,
+        }
     }
 
     /// Reports a violation by the message at position `at`.
@@ -148,8 +160,12 @@ impl<'a> Planner<'a, '_> {
         with: Option<usize>,
         message: impl Into<String>,
     ) {
-        // A message that keeps its bytes is accepted as it is.
-        if self.originals.contains(at) && !rule.applies_to_kept_messages() {
+        // A message that keeps its bytes is accepted as it is, except for thinking that was omitted from it.
+        let is_omitted =
+            |original: &Original<'_>| original.omits_thinking && rule.has(RuleTrait::OmitsThinking);
+        let is_reported =
+            rule.applies_to_kept_messages() || self.originals.at(at).is_none_or(is_omitted);
+        if !is_reported {
             return;
         }
         debug_assert!(rule.targets.contains(&self.dialect.target), "{}", rule.name);
@@ -188,11 +204,25 @@ impl<'a> Planner<'a, '_> {
         let only_results = !message.parts.is_empty() && message.parts.iter().all(is_result);
         if !has_blocks && user_blocks.is_empty() && !only_results {
             self.report(&rule::HAS_CONTENT, at, "the message has no content left");
+            if self.separates_answers(at) {
+                let from = vec![at];
+                self.turns.push(Turn { from, ..Turn::placeholder(NO_MESSAGE) });
+                self.has_dialogue = true;
+            }
             return;
         }
         let name = self.author_name(at, has_blocks);
         self.add_turn(side, blocks, name, at);
         self.add_turn(Side::User, user_blocks, None, at);
+    }
+
+    /// True if two messages of the assistant would meet without the message of the user at position `at`.
+    fn separates_answers(&self, at: usize) -> bool {
+        let is_answer = |turn: &Turn<'_>| turn.side == Side::Assistant && !turn.has_calls();
+        let next = self.messages.get(at + 1);
+        self.messages[at].role == Role::User
+            && self.turns.last().is_some_and(is_answer)
+            && next.is_some_and(|next| next.role == Role::Assistant)
     }
 
     /// Adds a turn that keeps its bytes. Its blocks are not written; they only name the calls of the turn.

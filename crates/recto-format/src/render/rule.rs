@@ -86,6 +86,8 @@ pub(crate) enum RuleTrait {
     KeepsMessages,
     /// The repair adds a result behind the message with the call.
     KeepsCalls,
+    /// The repair only omits thinking, so the other bytes of the message can stay.
+    OmitsThinking,
 }
 
 /// A source of a rule.
@@ -251,13 +253,13 @@ rules! {
     ERRORS_SAY_SOMETHING "errors_say_something" CLAUDE Error [AcceptedIfImported]
         "a result that is an error has a text and nothing else"
         "a marked placeholder stands for the missing text"
-        "all models"
+        "all models of Anthropic; at Bedrock, Claude"
         [
             ErrorText "2026-11-18" "Anthropic: content cannot be empty if `is_error` is true",
         ]
     HAS_CONTENT "has_content" ALL Error [AcceptedIfImported AboutTexts]
         "a message has content"
-        "a message without content is omitted"
+        "a message without content is omitted; between two messages of the assistant, a marked placeholder replaces one from the user"
         "all models"
         [
             ErrorText "2026-11-18" "Gemini: contents.parts must not be empty; Bedrock: The content field in the Message object is empty; OpenAI chat: Invalid value for 'content': expected a string, got null",
@@ -276,11 +278,12 @@ rules! {
     LAST_FROM_THE_USER "last_from_the_user" CLAUDE Error [KeepsMessages]
         "the last message is from the user, for models that do not continue their own message (Claude 4.6 and later) and if thinking is enabled"
         "a marked placeholder is added as the last message"
-        "Claude 4.6 and later, Claude Fable and Mythos, and requests with thinking enabled"
+        "Claude 4.6 and later, Claude Fable and Mythos, and requests with thinking enabled; a message that ends with a call of a tool that the provider runs, its result, or a compaction is continued"
         [
             Documentation "2026-11-19" "platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-6: a last message of the assistant returns an error 400 for Claude 4.6 models",
             Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/prompt-engineering/prefill-claudes-response: only without extended thinking",
             ErrorText "2026-11-18" "Anthropic: This model does not support assistant message prefill. The conversation must end with a user message.",
+            Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/compaction: with `pause_after_compaction`, the response with the compaction block is sent back as the last message and the model continues",
         ]
     ALTERNATION "alternation" TURNS Note [AcceptedIfImported]
         "messages of user and assistant alternate"
@@ -303,7 +306,7 @@ rules! {
             Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/effort-per-message: a system message without content changes the effort, and may be at any position",
             Documentation "2026-11-19" "platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages: `tool_addition` and `tool_removal` blocks are in messages of role system, with the header `anthropic-beta: mid-conversation-tool-changes-2026-07-01`",
         ]
-    THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning []
+    THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning [OmitsThinking]
         "thinking and signatures are sent only to the model that produced them"
         "thinking and signatures of other models are omitted"
         "signed thinking and `reasoning_details`: the model that produced it; `reasoning_content` in chat completions: DeepSeek, Kimi, Qwen, and GLM 4.5 and later"
@@ -314,7 +317,16 @@ rules! {
             Documentation "2026-11-19" "docs.z.ai/guides/capabilities/thinking-mode: reasoning must be returned unchanged, together with the results of tools",
             Documentation "2026-11-18" "openrouter.ai/docs/best-practices/reasoning-tokens: the sequence of reasoning_details must be passed back as the model produced it",
         ]
-    THINKING_OF_ITS_PREFIX "thinking_of_its_prefix" ANTHROPIC Warning []
+    CALLS_HAVE_REASONING "calls_have_reasoning" CHAT Note [AcceptedIfImported]
+        "a message with calls has the reasoning that led to them"
+        "`reasoning_content` with one space is added"
+        "DeepSeek 3.2 and later, and Kimi 2.5 and later, unless `thinking.type` is `disabled`"
+        [
+            ErrorText "2026-11-19" "Kimi: thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+            ErrorText "2026-11-19" "DeepSeek: The `reasoning_content` in the thinking mode must be passed back to the API.",
+            Recorded "2026-11-19" "in each accepted request to deepseek-v4-flash and deepseek-reasoner, messages with calls have `reasoning_content`, unless thinking is disabled",
+        ]
+    THINKING_OF_ITS_PREFIX "thinking_of_its_prefix" ANTHROPIC Warning [OmitsThinking]
         "thinking is sent only after the messages after which it was produced"
         "thinking after an edit of earlier messages is omitted"
         "Claude Fable and Mythos 5.1, all Claude models since 5.5; requests whose field `thinking` sets `block_binding.prefix_mismatch_behavior` to `drop_block` (header `anthropic-beta: thinking-binding-controls-2026-08-01`) keep it"
@@ -333,14 +345,14 @@ rules! {
     THINKING_IS_NOT_LAST "thinking_is_not_last" CLAUDE Error [CanEnd]
         "a message of the assistant does not end with thinking"
         "thinking at its end is omitted"
-        "all models"
+        "all models of Anthropic; at Bedrock, Claude"
         [
             ErrorText "2026-11-18" "Anthropic: The final block in an assistant message cannot be `thinking`.",
         ]
     THINKING_FIRST "thinking_first" CLAUDE Error [KeepsMessages]
         "a turn of the assistant that has thinking starts with it"
         "a marked placeholder of the user is added before the message with thinking"
-        "all models; imported messages keep their order of blocks"
+        "all models of Anthropic; at Bedrock, Claude; imported messages keep their order of blocks"
         [
             ErrorText "2026-11-18" "Anthropic: If an assistant message contains any thinking blocks, the first block must be `thinking` or `redacted_thinking`. Found `text`.",
             Recorded "2026-11-18" "each accepted message with thinking starts with it, also those with further thinking after calls of the server",
@@ -356,7 +368,7 @@ rules! {
     NO_TRAILING_SPACE "no_trailing_space" CLAUDE Error [AboutTexts CanEnd]
         "a last message from the assistant does not end with white space"
         "the white space at its end is omitted"
-        "models that accept a last message from the assistant"
+        "models of Anthropic that accept a last message from the assistant; at Bedrock, Claude"
         [
             ErrorText "2026-11-18" "Anthropic: final assistant content cannot end with trailing whitespace",
         ]
@@ -372,10 +384,18 @@ rules! {
     REASONING_WITH_ITS_ITEM "reasoning_with_its_item" RESPONSES Error [CanEnd]
         "a reasoning item is followed by the output that the model produced from it"
         "reasoning without output is omitted"
-        "OpenAI's models: the item after reasoning has its id; models of other providers: any output of the model"
+        "OpenAI's models: the item after reasoning with an id has an id; reasoning without an id, and models of other providers: any output of the model"
         [
             ErrorText "2026-11-18" "OpenAI: Item 'rs_…' of type 'reasoning' was provided without its required following item",
             Recorded "2026-11-18" "in each accepted request to OpenAI the item after reasoning has its id; xAI and DeepSeek accepted items without ids",
+        ]
+    STORED_ITEMS "stored_items" RESPONSES Error []
+        "a request with `store: false` refers to no stored item: its reasoning has `encrypted_content`, and it has no item references"
+        "the item is omitted"
+        "OpenAI's models; without `store: false`, only reasoning that has neither `encrypted_content` nor an id"
+        [
+            ErrorText "2026-11-19" "OpenAI: Item with id 'rs_…' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+            Recorded "2026-11-19" "an accepted request with `store: false` has reasoning with `encrypted_content`; DeepSeek and xAI accepted reasoning without it",
         ]
     SIGNED_CALLS "signed_calls" GEMINI Note [AcceptedIfImported]
         "for Gemini 3 and later, the first call of a turn is signed"
@@ -393,7 +413,7 @@ rules! {
         ]
     MEDIA_HAS_A_FORM "media_has_a_form" ALL Warning [AcceptedIfImported]
         "an image, audio or file is in a form that the provider accepts"
-        "media in any other form is omitted"
+        "a marked placeholder replaces media in any other form"
         "all models"
         [
             ErrorText "2026-11-18" "Anthropic: image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
@@ -402,7 +422,7 @@ rules! {
     MEDIA_FOR_THE_MODEL "media_for_the_model" ALL Error []
         "the model accepts the kind of media; OpenAI's files are not audio or video"
         "a marked placeholder replaces the media"
-        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it; DeepSeek models without vision accept only text, and files at routers, which read them; files that are audio or video: all models of OpenAI"
+        "video and files stored in S3: Claude at Bedrock; audio: OpenAI's models without `audio` in their name reject it; DeepSeek models without vision accept only text, and files at routers, which read them; files that are audio or video: OpenAI's models at OpenAI and Azure"
         [
             Recorded "2026-11-18" "requests with audio to GPT-5 models were refused: Content blocks are expected to be either text or image_url type",
             Recorded "2026-11-18" "requests with images, audio and files to DeepSeek were refused: unknown variant, expected `text`",
@@ -410,6 +430,7 @@ rules! {
             Recorded "2026-11-18" "Responses requests with a file of type audio/mpeg were refused: unsupported MIME type",
             Documentation "2026-11-19" "developers.openai.com/api/docs/models/o4-mini: the input is text and images",
             Documentation "2026-11-19" "openrouter.ai/docs/guides/overview/multimodal/pdfs: the router reads PDF files for every model",
+            ErrorText "2026-11-19" "OpenAI chat: Invalid file data: 'messages[1].content[1].file.file_data'. Expected a base64-encoded data URL with an application/pdf MIME type, but got unsupported MIME type",
         ]
     DOCUMENTS_HAVE_A_TEXT "documents_have_a_text" BEDROCK Note [AcceptedIfImported]
         "a message with a document has a text"
@@ -429,7 +450,7 @@ rules! {
         ]
     PARTS_HAVE_A_TYPE "parts_have_a_type" TYPED Error []
         "every part of a message has a type"
-        "a part without a type is omitted"
+        "a text without a type is written as a text; any other part without a type is omitted"
         "all models"
         [
             Recorded "2026-11-18" "a chat request with parts `{\"text\": …}` without a type was refused",
@@ -461,7 +482,7 @@ rules! {
         ]
     CONTENT_IS_TEXT "content_is_text" VALUES_ARE_REFUSED Error []
         "the content of a message or of a result is a text or a list of parts"
-        "the content of a result becomes its JSON text; any other message is omitted"
+        "the content of a result, or of a message from the user, becomes its JSON text; any other message is omitted"
         "all models"
         [
             ErrorText "2026-11-18" "OpenAI chat: Invalid type for 'messages[2].content': expected one of a string or array of objects, but got an object instead.",

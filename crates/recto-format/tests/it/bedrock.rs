@@ -153,6 +153,30 @@ fn thinking_of_bedrock_is_rendered_for_bedrock_only() {
 }
 
 #[test]
+fn rules_of_claude_do_not_apply_to_other_models() {
+    let call = r#"{"toolUse":{"toolUseId":"t1","name":"look","input":{}}}"#;
+    let result = r#"{"toolResult":{"toolUseId":"t1","content":[],"status":"error"}}"#;
+    let list = format!(
+        r#"[{{"role":"user","content":[{{"text":"a"}}]}},{{"role":"assistant","content":[{{"text":"b"}},{{"reasoningContent":{{"reasoningText":{{"text":"c"}}}}}}]}},{{"role":"user","content":[{{"text":"d"}}]}},{{"role":"assistant","content":[{call}]}},{{"role":"user","content":[{result}]}},{{"role":"assistant","content":[{{"text":"e "}}]}}]"#
+    );
+    let found = |model: &str| {
+        let mut view = imported(&list);
+        // Not imported, so the rules apply to its texts.
+        *view.last_mut().unwrap() = Message::assistant("e ");
+        let options = RenderOptions { model: Some(model), ..RenderOptions::default() };
+        let found = lint(&view, Target::BedrockConverse, &options);
+        let names = ["thinking_is_not_last", "errors_say_something", "no_trailing_space"];
+        let names = names.into_iter();
+        names.filter(|name| found.iter().any(|it| it.rule.name == *name)).count()
+    };
+    assert!(found(MODEL) > 0);
+    // The profile may be one of Claude.
+    let profile = "arn:aws:bedrock:us-east-1:012345678901:application-inference-profile/abcd";
+    assert_eq!(found(profile), found(MODEL));
+    assert_eq!(found("us.amazon.nova-pro-v1:0"), 0);
+}
+
+#[test]
 fn a_request_is_recognised_by_its_system_text() {
     let request = r#"{"system":[{"text":"Be brief."}],"messages":[{"role":"user","content":[{"text":"hi"}]}]}"#;
     assert_eq!(Format::recognise(request.as_bytes()).unwrap(), Format::BedrockConverse);

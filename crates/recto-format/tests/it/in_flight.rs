@@ -198,3 +198,142 @@ fn a_document_of_the_assistant_is_moved_for_versions_that_reject_it() {
         assert_eq!(assistant.contains("document"), is_kept, "{body}");
     }
 }
+
+/// A message that the loop has stored: it records its producer, and no format.
+fn made_by(provider: &str, model: &str, content: &Value) -> Message {
+    let source = json!({"source": {"provider": provider, "model": model}});
+    let message = json!({"role": "assistant", "content": content, "metadata": source});
+    Message::from_json(&message.to_string()).unwrap()
+}
+
+#[test]
+fn an_answer_that_ends_with_a_compaction_is_continued() {
+    let list = json!([
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [{"type": "compaction", "content": "So far."}]},
+    ]);
+    let model = "claude-opus-4-6";
+    let view = imported(&json!({"max_tokens": 9, "messages": list}), Format::Anthropic);
+    let options = RenderOptions { model: Some(model), ..RenderOptions::default() };
+    assert_eq!(errors(&view, Target::Anthropic, &options), Vec::<String>::new());
+    assert_eq!(rendered(&view, Target::Anthropic, model, "messages"), list);
+}
+
+#[test]
+fn newer_blocks_of_the_provider_are_sent_back_if_the_message_was_not_imported() {
+    let anthropic = json!([
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "advisor", "input": {}},
+        {"type": "advisor_tool_result", "tool_use_id": "srvtoolu_1", "content": {"type": "advisor_result", "text": "ok"}},
+        {"type": "new_tool_use", "id": "new_1", "input": {}},
+        {"type": "new_tool_result", "tool_use_id": "new_1", "content": []},
+        {"type": "fallback", "from": {"model": "claude-opus-5"}},
+        {"type": "text", "text": "Done."},
+    ]);
+    let model = "claude-opus-5";
+    let view =
+        [Message::user("Go."), made_by("anthropic", model, &anthropic), Message::user("More.")];
+    let list = rendered(&view, Target::Anthropic, model, "messages");
+    assert_eq!(list[1]["content"], anthropic);
+    // A call without its result is not sent.
+    let open = json!([anthropic[2], anthropic[5]]);
+    let view = [Message::user("Go."), made_by("anthropic", model, &open), Message::user("More.")];
+    let list = rendered(&view, Target::Anthropic, model, "messages");
+    assert_eq!(list[1]["content"], json!([anthropic[5]]));
+}
+
+#[test]
+fn newer_items_of_responses_are_sent_back_if_they_were_not_imported() {
+    let search = |id: &str| json!({"type": "tool_search_call", "id": id, "call_id": null, "execution": "server", "arguments": {}, "status": "completed"});
+    let found = json!({"type": "tool_search_output", "id": "tso_1", "call_id": null, "execution": "server", "status": "completed", "tools": []});
+    let items = json!([
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "AAAA"},
+        search("ts_1"),
+        found,
+        {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "server_label": "s", "arguments": "{}"},
+        {"type": "brand_new_item", "id": "bn_1", "data": "x"},
+    ]);
+    let model = "gpt-5.4";
+    let view = [Message::user("Go."), made_by("openai", model, &items), Message::user("More.")];
+    let list = rendered(&view, Target::OpenAiResponses, model, "input");
+    assert_eq!(list.as_array().unwrap()[1..6], *items.as_array().unwrap());
+    let sent = |items: Value| {
+        let view = [Message::user("Go."), made_by("openai", model, &items), Message::user("More.")];
+        rendered(&view, Target::OpenAiResponses, model, "input").as_array().unwrap().len() - 2
+    };
+    // A search without its output, an output without its search, and items of the client and of other providers.
+    assert_eq!(sent(json!([search("ts_1")])), 0);
+    assert_eq!(sent(json!([found])), 0);
+    assert_eq!(sent(json!([{"type": "mcp_approval_response", "id": "mcpa_1"}])), 0);
+    assert_eq!(
+        sent(json!([{"type": "server_tool_use", "id": "srvtoolu_1", "name": "f", "input": {}}])),
+        0
+    );
+}
+
+#[test]
+fn reasoning_needs_an_id_only_where_the_provider_looks_it_up() {
+    let answer = json!({"type": "text", "text": "Yes."});
+    let with_id = json!({"type": "text", "text": "Yes.", "item_id": "msg_1"});
+    let uuid = "76f8b89e-4a41-46fb-86ae-546cc1e4ba6c";
+    let texts = json!([{"type": "reasoning_text", "text": "Hm."}]);
+    let sent = |model: &str, reasoning: Value, answer: &Value| {
+        let made = made_by("openai", model, &json!([reasoning, answer]));
+        let view = [Message::user("Go."), made, Message::user("More.")];
+        let list = rendered(&view, Target::OpenAiResponses, model, "input");
+        list[1] == reasoning
+    };
+    let encrypted =
+        json!({"type": "reasoning", "summary": [], "content": null, "encrypted_content": "AAAA"});
+    assert!(sent("gpt-5.4", encrypted.clone(), &answer), "as older rollouts of codex have it");
+    assert!(sent("gpt-5.4", encrypted, &with_id));
+    assert!(!sent("gpt-5.4", json!({"type": "reasoning", "summary": []}), &answer));
+    let named = json!({"type": "reasoning", "id": uuid, "summary": [], "content": texts});
+    assert!(sent("deepseek-v4-flash", named.clone(), &answer));
+    assert!(!sent("gpt-5.4", named, &answer));
+    // OpenAI's reasoning with an id needs an answer with its id.
+    let whole =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "AAAA"});
+    assert!(sent("gpt-5.4", whole.clone(), &with_id) && !sent("gpt-5.4", whole, &answer));
+}
+
+#[test]
+fn fields_beside_a_part_of_gemini_and_search_results_of_bedrock_are_sent_back() {
+    let part =
+        json!({"executableCode": {"code": "1", "language": "PYTHON"}, "partMetadata": {"n": 1}});
+    let content = json!([{"type": "gemini_part", "part": part}]);
+    let view =
+        [Message::user("Go."), made_by("google", "gemini-3-pro", &content), Message::user("More.")];
+    let list = rendered(&view, Target::Gemini, "gemini-3-pro", "contents");
+    assert_eq!(list[1]["parts"], json!([part]));
+    let result = json!({"title": "t", "source": "https://a.b", "content": [{"text": "x"}]});
+    let model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+    let list = json!([
+        {"role": "user", "content": [{"text": "Go."}, {"searchResult": result}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"searchResult": result}]}}]},
+    ]);
+    let request = json!({"inferenceConfig": {"maxTokens": 9}, "messages": list});
+    let mut view = imported(&request, Format::BedrockConverse);
+    // An edit joins the messages of the user.
+    view.push(Message::user("And?"));
+    view.insert(0, Message::user("Hi."));
+    let list = rendered(&view, Target::BedrockConverse, model, "messages");
+    assert_eq!(list[0]["content"][2], json!({"searchResult": result}), "{list}");
+    assert_eq!(list[2]["content"][0]["toolResult"]["content"], json!([{"searchResult": result}]));
+}
+
+#[test]
+fn a_system_instruction_without_texts_is_kept() {
+    for parts in [
+        json!([]),
+        json!([{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}, {"text": "Be brief."}]),
+    ] {
+        let system = json!({ "parts": parts });
+        let contents = json!([{"role": "user", "parts": [{"text": "Hi."}]}]);
+        let request = json!({"systemInstruction": system, "contents": contents});
+        let (view, remarks) = messages(&request.to_string(), Format::Gemini);
+        assert!(remarks.is_empty(), "{remarks:?}");
+        assert_eq!(view.len(), 2, "{parts}");
+        assert_eq!(rendered(&view, Target::Gemini, "gemini-2.5-pro", "systemInstruction"), system);
+    }
+}

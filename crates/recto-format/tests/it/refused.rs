@@ -201,6 +201,9 @@ fn openai_cases() -> Vec<Case> {
 fn other_cases() -> Vec<Case> {
     let bedrock =
         |text: &str| json!([{"role": "user", "content": [{"text": "Hi"}, {"text": text}]}]);
+    let file = |data: &str| json!([{"role": "user", "content": [{"type": "file", "file": {"filename": "f", "file_data": data}}]}]);
+    let linked =
+        |url: &str| json!([{"role": "user", "content": [{"type": "input_file", "file_url": url}]}]);
     let gemini = |role: &str| json!([{"role": role, "parts": [{"text": "Be brief."}]}, {"role": "user", "parts": [{"text": "Hi"}]}]);
     vec![
         Case {
@@ -209,6 +212,20 @@ fn other_cases() -> Vec<Case> {
             model: "us.amazon.nova-lite-v1:0",
             rejected: bedrock(" "),
             accepted: bedrock("?"),
+        },
+        Case {
+            rule: "media_for_the_model",
+            target: Target::OpenAiChat,
+            model: "gpt-4o",
+            rejected: file("data:AUDIO/MPEG;base64,AAAA"),
+            accepted: file("data:application/pdf;base64,AAAA"),
+        },
+        Case {
+            rule: "media_for_the_model",
+            target: Target::OpenAiResponses,
+            model: "gpt-5",
+            rejected: linked("https://a.b/c.M4A?download=1"),
+            accepted: linked("https://a.b/c.pdf?name=c.mp3"),
         },
         Case {
             rule: "system_for_the_model",

@@ -52,6 +52,7 @@ fn every_rule_has_a_source_and_a_date() {
 const TESTED_ELSEWHERE: &[&str] = &[
     "tools_of_the_provider",
     "alternation",
+    "calls_have_reasoning",
     "calls_have_tools",
     "citations_agree",
     "citations_from_the_assistant",
@@ -69,6 +70,7 @@ const TESTED_ELSEWHERE: &[&str] = &[
     "results_have_calls",
     "schemas_without_choice",
     "speakers",
+    "stored_items",
     "thinking_first",
     "thinking_for_its_maker",
     "thinking_of_its_prefix",

@@ -157,7 +157,7 @@ fn check_message<'a>(content: &'a [Value], role: &str, state: &mut State<'a>, at
             ("reasoningContent", "assistant") => check_reasoning(value, &at)?,
             ("image", "user") => check_image(value, &at)?,
             ("document", "user") => check_document(value, state, &at)?,
-            ("video" | "audio" | "guardContent", "user") => {}
+            ("video" | "audio" | "guardContent" | "searchResult", "user") => {}
             ("cachePoint", _) | ("citationsContent", "assistant") => {}
             _ => return refuse("block", at, format!("{kind} in a message from {role}")),
         }
@@ -212,7 +212,7 @@ fn check_result<'a>(result: &'a Map<String, Value>, state: &mut State<'a>, at: &
             ("json", Value::Object(_)) => {}
             ("image", image) if !is_error => check_image(image, &at)?,
             ("document", document) if !is_error => check_document(document, state, &at)?,
-            ("video", _) if !is_error => {}
+            ("video" | "searchResult", _) if !is_error => {}
             (kind, _) if is_error => {
                 return refuse("error_result", at, format!("{kind} in an error"));
             }

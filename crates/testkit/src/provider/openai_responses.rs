@@ -354,7 +354,9 @@ fn check_reasoning(
         "field",
         at,
     )?;
-    string(item, "id", "reasoning", at)?;
+    if !item.get("encrypted_content").is_some_and(Value::is_string) {
+        string(item, "id", "reasoning", at)?;
+    }
     if !item.get("summary").is_some_and(Value::is_array) {
         return refuse("reasoning", format!("{at}.summary"), "not a list");
     }

@@ -379,6 +379,191 @@ fn a_value_as_the_content_of_a_result_becomes_its_json_text() {
     let request = r#"{"model":"gpt-5","messages":[{"role":"user","content":"q"},{"role":"user","content":7}]}"#;
     let view = view_of(request, Format::OpenAiChat);
     let (body, rendered) = rendered(&view, Target::OpenAiChat, None);
-    assert_eq!(body["messages"], json!([{"role": "user", "content": "q"}]));
+    let user = |text: &str| json!({"role": "user", "content": text});
+    assert_eq!(body["messages"], json!([user("q"), user("7")]));
     assert!(rendered.findings.iter().any(|finding| finding.rule.name == "content_is_text"));
+    // The role of an assistant's message that import could not read is not known to the view.
+    let request = request.replace(r#""user","content":7"#, r#""assistant","content":7"#);
+    let view = view_of(&request, Format::OpenAiChat);
+    let (body, _) = super::rendered(&view, Target::OpenAiChat, None);
+    assert_eq!(body["messages"], json!([user("q")]));
+}
+
+#[test]
+fn a_text_without_a_type_is_sent() {
+    for (content, sent) in [
+        (r#"[{"text":"a"}]"#, json!("a")),
+        (
+            r#"[{"text":"a"},{"text":"b"},{"x":1}]"#,
+            json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+        ),
+        (
+            r#"[{"type":"text","text":"a"},{"text":"b"}]"#,
+            json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+        ),
+    ] {
+        let request =
+            format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":{content}}}]}}"#);
+        let view = view_of(&request, Format::OpenAiChat);
+        let (body, rendered) = rendered(&view, Target::OpenAiChat, Some("gpt-5"));
+        assert_eq!(body["messages"], json!([{"role": "user", "content": sent}]));
+        assert!(
+            rendered.findings.iter().all(|it| it.rule.name == "parts_have_a_type"),
+            "{content}"
+        );
+        assert!(!rendered.findings.is_empty(), "{content}");
+    }
+    // A text of the assistant stays one.
+    let request = r#"{"model":"gpt-5","messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"text":"a"}]}]}"#;
+    let view = view_of(request, Format::OpenAiChat);
+    let (body, rendered) = super::rendered(&view, Target::OpenAiChat, Some("gpt-5"));
+    assert_eq!(body["messages"][1], json!({"role": "assistant", "content": "a"}));
+    assert_eq!(rendered.findings[0].rule.name, "parts_have_a_type");
+}
+
+#[test]
+fn media_that_cannot_be_sent_is_replaced() {
+    let media = |kind: &str| json!({"type": kind, "source": {"type": "url", "url": "ftp://a/b"}});
+    let view = [message(
+        json!({"role": "user", "content": [media("image"), media("file"), media("audio")]}),
+    )];
+    let (body, rendered) = rendered(&view, Target::Anthropic, None);
+    let texts: Vec<&Value> =
+        body["messages"][0]["content"].as_array().unwrap().iter().map(|it| &it["text"]).collect();
+    assert_eq!(texts, ["[image]", "[file]", "[audio]"], "{body}");
+    assert!(rendered.findings.iter().all(|it| it.rule.name == "media_has_a_form"));
+}
+
+/// Without the placeholder, two messages of the assistant would meet.
+#[test]
+fn an_empty_message_of_the_user_between_two_answers_is_replaced() {
+    let empty = message(json!({"role": "user", "content": [{"type": "text", "text": " "}]}));
+    let view = |empty: &[Message]| {
+        let first = [text("user", "a"), text("assistant", "b")];
+        [&first, empty, &[text("assistant", "c"), text("user", "d")]].concat()
+    };
+    let sent = |view: &[Message]| {
+        let (body, _) = rendered(view, Target::Anthropic, None);
+        let list = body["messages"].as_array().unwrap().clone();
+        let text = |it: &Value| match it["content"].as_str() {
+            Some(text) => text.to_owned(),
+            None => it["content"][0]["text"].as_str().unwrap().to_owned(),
+        };
+        list.iter().map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(sent(&view(std::slice::from_ref(&empty))), ["a", "b", "[no message]", "c", "d"]);
+    assert_eq!(sent(&view(&[empty.clone(), empty.clone()])), ["a", "b", "[no message]", "c", "d"]);
+    // Another message of the user is beside it.
+    assert_eq!(sent(&view(&[empty.clone(), text("user", "e")])), ["a", "b", "e", "c", "d"]);
+    assert_eq!(sent(&[text("user", "a"), text("assistant", "b"), empty]), ["a", "b"]);
+}
+
+/// A model that binds thinking rejects it after an edit. The other blocks keep their bytes.
+#[test]
+fn only_the_thinking_of_an_imported_message_is_omitted() {
+    let rest = r#"{"type":"text","text":"I call it.", "x": 1} , {"type":"tool_use","id":"toolu_1","name":"f","input":{ },"caller":{"type":"direct"}}"#;
+    let answer =
+        |thinking: &str| format!(r#"{{"content": [ {thinking}{rest} ],"role":"assistant"}}"#);
+    let thinking = r#"{"type":"thinking","thinking":"hm","signature":"AAAA"}, {"type":"redacted_thinking","data":"AAAA"} , "#;
+    let request = format!(
+        r#"{{"model":"claude-fable-5-1","max_tokens":9,"messages":[{{"role":"user","content":"a"}},{},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_1","content":"1"}}]}}]}}"#,
+        answer(thinking)
+    );
+    let view = view_of(&request, Format::Anthropic);
+    let options = RenderOptions { invalid_thinking: &[1], ..options(Some("claude-fable-5-1")) };
+    let rendered = render(&view, Target::Anthropic, &options).unwrap();
+    assert!(rendered.body.contains(&answer("")), "{}", rendered.body);
+    let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+    assert_eq!(names, ["thinking_of_its_prefix", "thinking_of_its_prefix"]);
+    // Thinking at the end, or in the middle.
+    for (blocks, left) in [
+        (
+            r#"{"type":"text","text":"a"} ,{"type":"thinking","thinking":"hm","signature":"AAAA"} "#,
+            r#"{"type":"text","text":"a"} "#,
+        ),
+        (
+            r#"{"type":"text","text":"a"} ,{"type":"thinking","thinking":"hm","signature":"AAAA"} ,  {"type":"text","text":"b"}"#,
+            r#"{"type":"text","text":"a"} ,  {"type":"text","text":"b"}"#,
+        ),
+    ] {
+        let answer = |blocks: &str| format!(r#"{{"role":"assistant","content":[{blocks}]}}"#);
+        let request = format!(
+            r#"{{"model":"claude-fable-5-1","max_tokens":9,"messages":[{{"role":"user","content":"a"}},{},{{"role":"user","content":"b"}}]}}"#,
+            answer(blocks)
+        );
+        let rendered = render(&view_of(&request, Format::Anthropic), Target::Anthropic, &options);
+        let body = rendered.unwrap().body;
+        assert!(body.contains(&answer(left)), "{body}");
+    }
+    // The thinking of another model.
+    let response = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_reason":"end_turn","content":[{"type":"thinking","thinking":"hm","signature":"AAAA"},{"type":"text","text":"yo","x":1}],"usage":{"input_tokens":1}}"#;
+    let mut view = vec![text("user", "hi")];
+    view.extend(view_of(response, Format::Anthropic));
+    view.push(text("user", "and?"));
+    let (body, rendered) = super::rendered(&view, Target::Anthropic, Some("claude-opus-4-1"));
+    assert_eq!(body["messages"][1]["content"], json!([{"type": "text", "text": "yo", "x": 1}]));
+    assert_eq!(rendered.findings[0].rule.name, "thinking_for_its_maker");
+}
+
+#[test]
+fn calls_without_reasoning_get_an_empty_one_for_models_that_require_it() {
+    let view = [
+        text("user", "Weather?"),
+        Message::tool_call("c1", "w", &json!({})),
+        Message::tool_result("c1", "sun"),
+    ];
+    let sent = |model: &str, fields: &[(&str, &str)]| {
+        let options = RenderOptions { fields, ..options(Some(model)) };
+        let rendered = render(&view, Target::OpenAiChat, &options).unwrap();
+        let body: Value = serde_json::from_str(&rendered.body).unwrap();
+        let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+        let reasoning = body["messages"][1]["reasoning_content"].as_str().map(str::to_owned);
+        assert_eq!(names.contains(&"calls_have_reasoning"), reasoning.is_some(), "{names:?}");
+        reasoning
+    };
+    assert_eq!(sent("deepseek-v4-flash", &[]).as_deref(), Some(" "));
+    assert_eq!(sent("kimi-k2.6", &[("thinking", r#"{"type":"enabled"}"#)]).as_deref(), Some(" "));
+    assert_eq!(sent("deepseek-v4-flash", &[("thinking", r#"{"type":"disabled"}"#)]), None);
+    assert_eq!(sent("gpt-5", &[]), None);
+    // An imported message was accepted as it is.
+    let request = r#"{"model":"deepseek-v4-flash","messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"w","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"1"}]}"#;
+    check_round_trip(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+}
+
+#[test]
+fn a_request_that_stores_nothing_refers_to_no_stored_item() {
+    let bare = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let encrypted = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"AAAA"}"#;
+    let reference = r#"{"type":"item_reference","id":"rs_1"}"#;
+    let found = |item: &str, store: &str, model: &str| {
+        let request = format!(
+            r#"{{"model":"{model}","input":[{{"role":"user","content":"a"}},{item},{{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{{"type":"output_text","text":"b","annotations":[]}}]}},{{"role":"user","content":"c"}}]}}"#
+        );
+        let view = view_of(&request, Format::OpenAiResponses);
+        let fields = [("store", store)];
+        let options = RenderOptions { fields: &fields, ..options(Some(model)) };
+        let rendered = render(&view, Target::OpenAiResponses, &options).unwrap();
+        let is_found = rendered.findings.iter().any(|it| it.rule.name == "stored_items");
+        assert_eq!(rendered.body.contains("rs_1"), !is_found, "{}", rendered.body);
+        // Without its reasoning, the id of the answer is rejected.
+        let keeps_id = !is_found || item == reference;
+        assert_eq!(rendered.body.contains("msg_1"), keeps_id, "{}", rendered.body);
+        is_found
+    };
+    assert!(found(bare, "false", "gpt-5"));
+    assert!(!found(bare, "true", "gpt-5"));
+    assert!(!found(encrypted, "false", "gpt-5"));
+    assert!(found(reference, "false", "gpt-5"));
+    assert!(!found(reference, "true", "gpt-5"));
+    assert!(!found(bare, "false", "grok-4.3"));
+}
+
+#[test]
+fn the_result_of_a_call_that_a_reference_cannot_name_is_text() {
+    let request = r#"{"model":"gpt-5","input":[{"type":"item_reference","id":"fc_1"},{"type":"function_call_output","call_id":"c1","output":"1"}]}"#;
+    let view = view_of(request, Format::OpenAiResponses);
+    let fields = [("store", "false")];
+    let options = RenderOptions { fields: &fields, ..options(Some("gpt-5")) };
+    let body = render(&view, Target::OpenAiResponses, &options).unwrap().body;
+    assert!(!body.contains("fc_1") && !body.contains("function_call_output"), "{body}");
 }
