@@ -170,6 +170,61 @@ async fn items_after_reasoning_are_sent_back_unchanged() {
     check(target, &received[1].body);
 }
 
+/// Tools that the provider runs, and items that are not known here.
+#[tokio::test]
+async fn items_and_blocks_of_the_provider_are_sent_back_unchanged() {
+    let event = |data: &serde_json::Value| {
+        format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap())
+    };
+    let items = json!([
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2ln"},
+        {"type": "tool_search_call", "id": "ts_1", "call_id": null, "execution": "server",
+            "arguments": {}, "status": "completed"},
+        {"type": "tool_search_output", "id": "tso_1", "call_id": null, "execution": "server",
+            "status": "completed", "tools": []},
+        {"type": "agent_message", "id": "am_1", "content": []},
+    ]);
+    let response = json!({"id": "resp_1", "model": "m-1-2026", "status": "completed",
+        "output": items, "error": null});
+    let responses = event(&json!({"type": "response.completed", "response": response}));
+    let blocks = json!([
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "advisor", "input": {}},
+        {"type": "advisor_tool_result", "tool_use_id": "srvtoolu_1",
+            "content": {"type": "advisor_result", "text": "ok"}},
+        {"type": "fallback", "model": "m-0"},
+    ]);
+    let usage = json!({"input_tokens": 1, "output_tokens": 1});
+    let message = json!({"id": "msg_1", "type": "message", "role": "assistant",
+        "model": "m-1-2026", "content": [], "usage": usage});
+    let mut anthropic = event(&json!({"type": "message_start", "message": message}));
+    for (index, block) in blocks.as_array().unwrap().iter().enumerate() {
+        anthropic +=
+            &event(&json!({"type": "content_block_start", "index": index, "content_block": block}));
+        anthropic += &event(&json!({"type": "content_block_stop", "index": index}));
+    }
+    anthropic += &event(&json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+        "usage": usage}));
+    anthropic += &event(&json!({"type": "message_stop"}));
+    for (target, stream, sent) in
+        [(Target::OpenAiResponses, responses, items), (Target::Anthropic, anthropic, blocks)]
+    {
+        let server = ModelServer::replying([
+            testserver::Reply::stream(stream),
+            ScriptedReply::text("Idle.").streamed(target),
+        ]);
+        let agent = agent(target, &server).await;
+        agent.send(Message::user("How busy is web-1?")).await.unwrap();
+        agent.send(Message::user("And now?")).await.unwrap();
+        let received = server.received();
+        let request: serde_json::Value = serde_json::from_slice(&received[1].body).unwrap();
+        let list = match target {
+            Target::Anthropic => request["messages"][1]["content"].as_array().unwrap(),
+            _ => &request["input"].as_array().unwrap()[1..5].to_vec(),
+        };
+        assert_eq!(json!(list), sent, "{request}");
+    }
+}
+
 /// OpenRouter streams signed thinking in pieces and requires it unchanged with the results.
 #[tokio::test]
 async fn reasoning_details_of_a_router_are_sent_back_with_the_results() {
