@@ -195,6 +195,9 @@ pub struct ImportOptions {
     pub limits: Limits,
     /// Maximum number of messages of one [`Step::Append`], for files that are not divided into turns.
     pub messages_per_step: usize,
+    /// True if no remark is made about white space between messages that export does not restore, because
+    /// the text is not a file.
+    pub ignores_white_space: bool,
 }
 
 impl ImportOptions {
@@ -205,10 +208,10 @@ impl ImportOptions {
 
 impl Default for ImportOptions {
     /// 32 MiB and 64 levels per value, because session lines contain tool output twice and compactions
-    /// contain many messages; 256 messages per step.
+    /// contain many messages; 256 messages per step; remarks about white space.
     fn default() -> Self {
         let limits = Limits { message_bytes: 32 << 20, ..Limits::default() };
-        ImportOptions { limits, messages_per_step: 256 }
+        ImportOptions { limits, messages_per_step: 256, ignores_white_space: false }
     }
 }
 

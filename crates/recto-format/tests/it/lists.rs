@@ -125,7 +125,7 @@ fn a_langchain_call_that_is_listed_twice_is_one_call() {
     let file = corpus("langchain/messages_to_dict.json");
     let replay = imported(&file, Format::LangChain);
     let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
-    assert_eq!(fields, ["[7]"], "a RemoveMessage is not a message");
+    assert_eq!(fields, ["[7]", "around the messages"], "a RemoveMessage is not a message");
     let messages: Vec<Message> =
         replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let read = contents(&messages);
@@ -143,7 +143,8 @@ fn a_langchain_call_that_is_listed_twice_is_one_call() {
 #[test]
 fn sharegpt_calls_are_read_from_texts() {
     let replay = imported(&corpus("sharegpt/conversations.jsonl"), Format::ShareGpt);
-    assert_eq!(replay.warnings, []);
+    let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
+    assert_eq!(fields, ["around the messages"]);
     assert_eq!(replay.conversations.len(), 3);
     let messages: Vec<Message> =
         replay.conversations[1].branches[0].conversation.messages().cloned().collect();
@@ -346,7 +347,8 @@ fn langchain_models_and_states_of_langgraph_are_read() {
     for file in [models.to_owned(), format!(r#"{{"messages": {models}}}"#)] {
         assert_eq!(Format::recognise(file.as_bytes()).unwrap(), Format::LangChain);
         let (view, warnings) = messages(&file, Format::LangChain);
-        assert_eq!(warnings, []);
+        let fields: Vec<&str> = warnings.iter().map(|warning| &*warning.field).collect();
+        assert_eq!(fields, ["around the messages"]);
         let found: Vec<String> = view
             .iter()
             .map(|message| format!("{}: {}", message.role().as_str(), message.text()))
@@ -455,5 +457,32 @@ fn a_message_without_supported_content_is_omitted() {
         let (again, warnings) = messages(&written, format);
         assert_eq!((again.len(), warnings), (1, Vec::new()), "{format}: {written}");
         assert!(lost[0].message.contains("unread"), "{format}: {lost:?}");
+    }
+}
+
+/// Export writes one line break between the messages of a list.
+#[test]
+fn white_space_that_export_does_not_restore_is_reported() {
+    let message = r#"{"role":"user","content":"a b"}"#;
+    let remarks = |file: &str| {
+        let (_, warnings) = messages(file, Format::OpenAiChat);
+        warnings.iter().map(|warning| warning.field.clone()).collect::<Vec<_>>()
+    };
+    for file in [
+        format!("[{message},\n{message}]\n"),
+        format!("[{message},{message}]"),
+        format!("{message}\n{message}\n"),
+        format!(r#"{{"model":"m","messages":[{message},{message}]}}"#),
+    ] {
+        assert_eq!(remarks(&file), [""; 0], "{file}");
+    }
+    for file in [
+        format!("[\n  {message},\n  {message}\n]\n"),
+        format!("[{message}, {message}]"),
+        format!("{message}\r\n{message}\r\n"),
+        message.replace(',', ",\n"),
+        format!(r#"{{"model": "m", "messages": [{message}]}}"#),
+    ] {
+        assert_eq!(remarks(&file), ["around the messages"], "{file}");
     }
 }

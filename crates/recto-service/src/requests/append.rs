@@ -89,7 +89,8 @@ pub fn converted(
     format: Format,
 ) -> Result<(Vec<Message>, Vec<TranscriptWarning>), Error> {
     let mut read = Collected::default();
-    import(text, Some(format), &ImportOptions::default(), &mut read)?;
+    let options = ImportOptions { ignores_white_space: true, ..ImportOptions::default() };
+    import(text, Some(format), &options, &mut read)?;
     let mut messages = Vec::new();
     for step in read.steps {
         match step {

@@ -22,8 +22,7 @@ pub(super) fn import(
 ) -> Result<(), Error> {
     let limit = out.options.limits.message_bytes;
     let mut values = Values::new(input.open()?, limit);
-    let mut reader =
-        Reader { codec, state: ReadState::default(), is_list_open: false, is_lines: false };
+    let mut reader = Reader::new(codec, ReadState::default());
     let mut has_read_some = false;
     while let Some(byte) = values.peek_byte()? {
         match byte {
@@ -42,6 +41,11 @@ pub(super) fn import(
         has_read_some = true;
         out.progress(values.bytes_taken());
     }
+    let loses_space = values.has_other_space() || reader.has_broken_line;
+    if loses_space && out.log_len() > 0 && !out.options.ignores_white_space {
+        let message = "not kept: white space other than one line break between the messages";
+        out.warn(0, "around the messages", message);
+    }
     Ok(())
 }
 
@@ -53,8 +57,7 @@ pub(super) fn convert_all(
     let options = ImportOptions::default();
     let mut warnings = Collected::default();
     let mut out = StepWriter::new(&options, &mut warnings);
-    let mut reader =
-        Reader { codec, state: ReadState::default(), is_list_open: true, is_lines: false };
+    let mut reader = Reader { is_list_open: true, ..Reader::new(codec, ReadState::default()) };
     let convert = |(number, text): (usize, &&str)| {
         let path = format!("[{number}]");
         let foreign = Foreign { text, depth: recto_core::json::depth(text), line: 1, path: &path };
@@ -74,7 +77,7 @@ pub(super) fn convert_alone(
     let options = ImportOptions::default();
     let mut warnings = Collected::default();
     let mut out = StepWriter::new(&options, &mut warnings);
-    let mut reader = Reader { codec, state, is_list_open: true, is_lines: false };
+    let mut reader = Reader { is_list_open: true, ..Reader::new(codec, state) };
     // Its depth was checked when it was read.
     reader.convert(&Foreign { text: foreign, depth: 0, line: 1, path: "" }, &mut out)
 }
@@ -86,9 +89,15 @@ struct Reader<'a> {
     is_list_open: bool,
     /// True if the messages are JSON lines, not items of a list.
     is_lines: bool,
+    /// True if a message of JSON lines has line breaks, which export removes.
+    has_broken_line: bool,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(codec: &'a dyn MessageCodec, state: ReadState) -> Reader<'a> {
+        Reader { codec, state, is_list_open: false, is_lines: false, has_broken_line: false }
+    }
+
     /// Reads the items of a list: messages, or objects that contain a list each. Returns their number.
     fn list(
         &mut self,
@@ -133,6 +142,7 @@ impl Reader<'_> {
                 if self.codec.is_envelope(text) {
                     return self.envelope(values, path, out);
                 }
+                self.has_broken_line |= self.is_lines && text.contains('\n');
                 let foreign = Foreign { text, depth, line: values.line(), path };
                 self.message(&foreign, out)?;
                 values.take(len);

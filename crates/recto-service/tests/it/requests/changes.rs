@@ -416,6 +416,16 @@ async fn append_converts_messages_of_a_provider() {
 }
 
 #[tokio::test]
+async fn append_has_no_remark_about_white_space_between_messages() {
+    let session = Session::with_conversation().await;
+    let request = r#"{"conversation": "a", "format": "openai-chat", "append": [
+        {"role": "user", "content": "one"},   {"role": "user", "content": "two"} ]}"#;
+    let response: Value = serde_json::from_str(&session.0.request(request).await).unwrap();
+    assert_eq!(response["added"], json!([0, 1]));
+    assert_eq!(response["remarks"], json!([]));
+}
+
+#[tokio::test]
 async fn append_needs_a_format_and_messages() {
     let session = Session::new().await;
     session.query(json!({ "create": "a" })).await;
