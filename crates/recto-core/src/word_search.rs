@@ -170,7 +170,7 @@ mod tests {
         };
         let (mut short, mut long) = (Duration::MAX, Duration::MAX);
         let mut growth = f64::INFINITY;
-        for _ in 0..20 {
+        for _ in 0..100 {
             short = short.min(search(4_000));
             long = long.min(search(16_000));
             growth = long.as_secs_f64() / short.as_secs_f64();
