@@ -27,6 +27,7 @@
 //! | error messages | `failure.rs`, `advice.rs`, `hint.rs` |
 //! | JSON requests | `command/exec.rs` |
 //! | log messages (`RECTO_LOG`) | `log.rs` |
+//! | which files a new command needs | `ARCHITECTURE.md` of the repository |
 
 mod advice;
 mod arguments;

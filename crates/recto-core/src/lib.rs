@@ -48,6 +48,7 @@
 //! | how the view is stored | `view.rs` and the crate `sum-tree` |
 //! | how tool calls and results are paired | `tool_exchange.rs` |
 //! | how a store loads a part of a conversation | `partial.rs`, `saved/` |
+//! | which files a new operation needs | `ARCHITECTURE.md` of the repository |
 
 mod blame;
 mod conversation;

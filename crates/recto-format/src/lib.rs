@@ -64,7 +64,9 @@
 //! Recto's own messages are the neutral form between all formats. [`MessageParts`] reads them without
 //! changing a byte and documents the fields that have a meaning beyond the contract. [`Source`]
 //! documents how a message records its origin. Codecs are in `format/`, one file per format: start with
-//! `format/mod.rs`, then `format/openai_chat.rs`.
+//! `format/mod.rs`, which lists what a new format needs, then `format/openai_chat.rs`. Rendering is in
+//! `render/`: start with `render/mod.rs`. `ARCHITECTURE.md` of the repository lists what a new provider
+//! needs.
 //!
 //! The crate is pure: bytes in, values out. It opens no paths and no connections; URLs in messages are
 //! passed on and never fetched.

@@ -11,6 +11,18 @@
 //! let refused = recto_lists::compute(r#"{"fit": [], "maxTokens": "many"}"#);
 //! assert!(refused.starts_with(r#"{"error":{"code":"invalid_operation""#));
 //! ```
+//!
+//! [`compute`] performs a request that is JSON text. Each request is also a struct with public fields and
+//! the method `compute`: [`FitList`], [`RepairList`], [`CountTokens`].
+//!
+//! | to find | look at |
+//! |---|---|
+//! | the table of the requests | `lib.rs` |
+//! | their fields, and how they are performed | `requests.rs` |
+//! | how a text is read, and what its errors say | `read.rs`, `error.rs` |
+//! | types of fields: providers, formats, counters | `values.rs` |
+//! | how lists are fitted and repaired | `ForeignList` of the crate `recto-format` |
+//! | which files a new request needs | `ARCHITECTURE.md` of the repository |
 
 mod error;
 #[doc(hidden)]

@@ -17,7 +17,7 @@
 //! version is always the greatest in `commits`.
 //!
 //! Start with [`Store`], the trait that the three stores implement, then read [`MemoryStore`], the
-//! shortest of them.
+//! shortest of them. `ARCHITECTURE.md` of the repository lists the files that a new store needs.
 
 mod address;
 mod checks;

@@ -14,11 +14,15 @@
 //! 2. Add a variant to [`Format`] in `format_name.rs`, and its lines to [`Format::ALL`], [`Format::name`]
 //!    and, here, [`Format::codec`]. If its files may be requests to a provider, add it to `has_requests` in
 //!    `crates/recto/src/import.rs`; if it writes the name of the tool with a result, to `with_names` in
-//!    `foreign_list.rs`.
-//! 3. Add files of the format to `tests/corpus/NAME`, and its tests to `tests/it`; `recognise.rs` there
-//!    tests the recognition.
+//!    `foreign_list.rs`; if its messages come from one provider but their source has no `provider`, to
+//!    `target_of` in `crates/recto-service/src/provider_view.rs`; if its envelope has the name of the
+//!    conversation, to `envelope` in `crates/recto-service/src/requests/export.rs`. If it is a folder with
+//!    many files, `crates/recto-cli/src/opencode_storage.rs` is the example.
+//! 3. Add files of the format to `tests/corpus/NAME` (`tests/it/corpus.rs` requires one), and its tests to
+//!    `tests/it`: `recognise.rs` tests the recognition, `foreign_lists.rs` the formats that are lists.
 //! 4. Add it to `docs/formats.md` (a test compares the page with [`Format::ALL`]), to the help of
-//!    `recto import` (`crates/recto-cli/src/command/import.rs`) and to `CHANGELOG.md`.
+//!    `recto import` (`crates/recto-cli/src/command/import.rs`), to `docs/files.md` if it has a file outside
+//!    `format/`, and to `CHANGELOG.md`.
 
 mod abridged;
 pub(crate) mod anthropic;

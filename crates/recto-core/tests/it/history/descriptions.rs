@@ -42,6 +42,7 @@ const MADE: &[(&str, &str)] = &[
     ),
     (r#"{"operation":"CLEAR"}"#, "CLEAR, keep system"),
     (r#"{"operation":"CLEAR","keepSystemMessage":false}"#, "CLEAR"),
+    (r#"{"operation":"ARRANGE","indices":[1,0]}"#, "ARRANGE 2 entries"),
     (r#"{"operation":"RESTORE","indices":[0,1]}"#, "RESTORE 2 entries"),
     (r#"{"operation":"FIT","maxTokens":5}"#, "FIT into 5 tokens"),
     (r#"{"operation":"BATCH_START"}"#, "BATCH_START"),
