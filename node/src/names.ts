@@ -11,20 +11,19 @@ export function conversationName(prefix: string, id: string): string {
 }
 
 /**
- * A text as a part of the name of a conversation. Different texts have different parts. The part of a text that is
- * long or has half of a surrogate pair is a hash.
+ * A text as a part of the name of a conversation: without "/" and control characters, and not too long. Different texts
+ * have different parts. The part of a text that is long or has half of a surrogate pair is a hash. The Python package
+ * makes the same names.
  */
 export function namePart(text: string): string {
-  try {
-    const escaped = encodeURIComponent(text);
-    if (escaped.length <= 120) return escaped;
-  } catch {
-    // The text has half of a surrogate pair.
-  }
-  return hash(text);
+  const escaped = text.replace(/[\x00-\x1f\x7f-\x9f%/]/g, encodeURIComponent);
+  const isShort = Buffer.byteLength(escaped) <= 120;
+  return isShort && !HALF_OF_A_PAIR.test(text) ? escaped : hash(text);
 }
 
-/** No escaped text starts with "%%". */
+const HALF_OF_A_PAIR = /\p{Surrogate}/u;
+
+/** No escaped text has "%%". */
 function hash(text: string): string {
   return `%%${createHash("sha256").update(text, "utf16le").digest("hex")}`;
 }

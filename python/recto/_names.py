@@ -10,6 +10,7 @@ from .errors import InvalidRequest
 _MAX_BYTES = 120
 """The largest size of an escaped id. A name has at most 512 bytes."""
 _MAX_PREFIX_BYTES = 250
+_ESCAPED = re.compile(r"[\x00-\x1f\x7f-\x9f%/]")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 """The form of the ids of conversations. No conversation has such a name."""
 
@@ -37,17 +38,19 @@ def conversation_name(prefix: str, identity: str) -> str:
 def name_part(text: str) -> str:
     """A text as a part of a name: without ``/`` and control characters, and not too long.
 
-    Any text is valid. Different texts have different parts: an escaped text has no ``%%``.
+    Any text is valid. Different texts have different parts: an escaped text has no ``%%``. The part of a
+    text that is long or has half of a surrogate pair is a hash. The Node package makes the same names.
     """
-    escaped = "".join(
-        _escaped(char) if char in "%/" or not char.isprintable() else char for char in text
-    )
-    return escaped if len(escaped.encode()) <= _MAX_BYTES else _hash(text)
+    escaped = _ESCAPED.sub(_percent, text)
+    try:
+        return escaped if len(escaped.encode()) <= _MAX_BYTES else _hash(text)
+    except UnicodeEncodeError:
+        return _hash(text)
 
 
-def _escaped(char: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+def _percent(char: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in char[0].encode())
 
 
 def _hash(text: str) -> str:
-    return f"%%{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"%%{hashlib.sha256(text.encode('utf-16-le', 'surrogatepass')).hexdigest()}"

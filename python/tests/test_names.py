@@ -28,12 +28,25 @@ def test_usual_ids_stay_readable():
     assert name_part("用户 42") == "用户 42"
 
 
+def test_the_names_are_those_of_the_node_package():
+    # The same list as in node/test/names.test.mjs.
+    assert [name_part(text) for text in ["a:b@c", "a/b%", "\n\x85", "用户 42", "\u2028"]] == [
+        "a:b@c",
+        "a%2Fb%25",
+        "%0A%C2%85",
+        "用户 42",
+        "\u2028",
+    ]
+    assert name_part("x" * 121) == "%%" + hashlib.sha256(b"x\0" * 121).hexdigest()
+    assert name_part("\ud800") == "%%" + hashlib.sha256(b"\x00\xd8").hexdigest()
+
+
 def test_different_ids_have_different_parts():
     rnd = random.Random(1)
     chars = ["%", "/", "\n", "\x16", "\u1680", "\ud800", "8", "0", "1", "6", "A", "a", "中"]
     texts = {"".join(rnd.choices(chars, k=rnd.randint(0, 5))) for _ in range(20_000)}
     long = "x" * 1000
-    digest = hashlib.sha256(long.encode()).hexdigest()
+    digest = hashlib.sha256(long.encode("utf-16-le")).hexdigest()
     texts |= {long, f"%%{digest}", f"%{digest}", chr(int(digest[:2], 16)) + digest[2:]}
     parts = {name_part(text) for text in texts}
     assert len(parts) == len(texts)
