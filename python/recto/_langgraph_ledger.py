@@ -1,8 +1,9 @@
 """Checkpoints of LangGraph as messages of a conversation: the ledger of a thread.
 
-A ledger has one message for each checkpoint and for each call of ``put_writes``. Messages are only added,
-so that concurrent writers need no lock. A deletion adds a message that names the deleted checkpoints, and
-erases their messages. A fork of a ledger is a copy of its thread.
+A ledger has one message for each checkpoint and for each call of ``put_writes``. Checkpoints and writes are
+only appended, so concurrent writers need no lock. A row is the value of ``metadata.langgraph`` of a message. A
+deletion appends a row that names the deleted checkpoints, hides their messages and prunes the ledger.
+A fork of a ledger is a copy of its thread.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 KEY = "langgraph"
 SUFFIX = "//checkpoints"
-"""Suffix of the names of ledgers. In the names of other conversations, ``/`` is escaped."""
+"""Suffix of the names of ledgers. Other conversations of a thread do not have it: ``/`` in an id is escaped."""
 _END = 2**31
 
 Key = tuple[str, str]
@@ -63,7 +64,7 @@ class _Ledger:
         self.writes: dict[Key, list[int]] = {}
 
     def read(self, index: int, row: dict[str, Any] | None) -> None:
-        """Adds the row at a log index to this index. ``None`` is a deleted row."""
+        """Adds the row at a log index to this index. ``None`` stands for a row that was pruned."""
         self.length = max(self.length, index + 1)
         if row is None:
             pass
@@ -320,7 +321,7 @@ class LedgerSaver(BaseCheckpointSaver[str]):
             if not places:
                 continue
             self._add(thread_id, {"kind": "deleted", "keys": deleted})
-            # The rows are hidden before their bytes are erased: a fork may still show them.
+            # A prune overwrites only messages that no kept version and no fork shows, so they are hidden first.
             conversation = self.ledger(thread_id)
             conversation.hide(places, description="checkpoints deleted")
             conversation.prune(keep_versions=1)

@@ -47,8 +47,8 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
 
     ``inner`` is any checkpointer, synchronous or asynchronous. ``store`` is a store, or the address of
     one. Everything but the channel of messages stays in ``inner``. Messages stay there too if they
-    cannot be restored exactly from JSON, and if the serializer of ``inner`` is not LangGraph's
-    ``JsonPlusSerializer``: another one may encrypt, and Recto stores messages as plain JSON.
+    cannot be restored exactly from JSON, or if the serializer of ``inner`` is not LangGraph's
+    ``JsonPlusSerializer``: another serializer may encrypt messages, and Recto stores them as plain JSON.
     ``messages_in_clear=True`` stores messages in Recto with every serializer.
     """
 
@@ -97,7 +97,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         return clone
 
     def conversation(self, thread_id: str, checkpoint_ns: str = "") -> Conversation:
-        """The conversation that holds the messages of a thread."""
+        """The conversation that holds the messages of one namespace of a thread."""
         return self.store.conversation(self._name(thread_id, checkpoint_ns))
 
     # Reading
@@ -282,7 +282,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
     # Messages
 
     def _name(self, thread_id: object, checkpoint_ns: object) -> str:
-        """The name of the conversation of a thread. Any text is allowed as a thread id."""
+        """The name of the conversation of a namespace of a thread. Any text is allowed as a thread id."""
         return f"{self._base(thread_id)}/{name_part(str(checkpoint_ns))}"
 
     def _base(self, thread_id: object) -> str:
@@ -432,7 +432,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             try:
                 self.store.conversation(name).remove()
             except ConversationNotFound:
-                pass  # another process was quicker
+                pass  # removed by another process
 
     def _fork_conversations(self, source: str, target: str, *, is_new: bool) -> None:
         """Forks the conversations of a thread. ``is_new`` is whether the target has no checkpoint."""
@@ -443,7 +443,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             except ConversationExists:
                 if not is_new:
                     raise
-                # A process has ended while it copied the thread.
+                # The target has no checkpoint, so the fork was left by a process that ended while it copied.
                 self._views.forget(fork)
                 self.store.conversation(fork).remove()
                 self.store.conversation(name).fork(fork)

@@ -117,7 +117,7 @@ def turn(text):
 
 
 def shape(text):
-    """What a stored message says, without its time."""
+    """The contents of the parts of a stored message, which do not include its time."""
     return [getattr(part, "content", None) for part in text.parts]
 
 

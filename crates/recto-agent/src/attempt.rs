@@ -14,7 +14,7 @@ pub struct Attempt {
     pub failure: String,
     /// Duration of the attempt in milliseconds.
     pub millis: u64,
-    /// Delay before the next attempt in milliseconds; 0 if there was none.
+    /// Delay before the next attempt in milliseconds; 0 if no attempt followed.
     pub waited_millis: u64,
 }
 

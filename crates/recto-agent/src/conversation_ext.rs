@@ -19,8 +19,8 @@ pub trait ConversationExt: sealed::Sealed {
     /// manifest.
     fn request_of_call(&self, number: u64) -> impl Future<Output = Result<String, Error>> + Send;
 
-    /// Applies a request that is written as JSON, in any of the three input forms of the contract. A
-    /// context-processor node of a workflow is one such call.
+    /// Applies a request that is written as JSON, in any of the three input forms of the contract. One of them
+    /// is the form of a context-processor node of a workflow.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -87,8 +87,9 @@ pub trait ConversationExt: sealed::Sealed {
         summary: LogIndex,
     ) -> impl Future<Output = Result<Outcome, Error>> + Send;
 
-    /// Entries that a compression hid without a summary that covers them. Empty if every summary
-    /// covers everything that was hidden with it.
+    /// Entries that were hidden by a version that added a summary, and that no summary of this version lists.
+    /// Empty if the summaries of each version list everything that the version hid. A version that added no
+    /// summary is not examined.
     fn summary_gaps(&self) -> impl Future<Output = Result<Vec<SummaryGap>, Error>> + Send;
 }
 

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 
 /// Executes this process again without the variables that may be secret: all except a list of well-known ones
 /// (`PATH`, `HOME`, `LANG`, `SSL_CERT_FILE`, `HTTPS_PROXY` and others). [`hidden_variables`] returns them
-/// afterwards. The process keeps its id, its terminal and its arguments.
+/// afterwards. The process keeps its id, its terminal and its arguments. At most 60 KiB are hidden.
 ///
 /// Does not return if it succeeds. Call it before threads are started and before standard input is read. It
 /// does nothing if there is no variable to hide, if the process was already executed again, and on systems
@@ -58,8 +58,9 @@ mod unix {
     /// Environment variable that contains the file descriptor of the pipe.
     const PIPE: &str = "RECTO_VARIABLES_PIPE";
 
-    /// Maximum size of the hidden variables in bytes: a pipe holds 64 KiB. If the variables take more, those
-    /// with the name of a secret are hidden first, then the shortest ones, because keys are short.
+    /// Maximum size of the hidden variables in bytes: a pipe holds 64 KiB. Variables with the name of a secret
+    /// come first, then short ones before long ones, because keys are short. A variable that does not fit any
+    /// more stays in the environment.
     const MAX_BYTES: usize = 60 << 10;
 
     /// Variables that libraries read from the environment, besides those that programs inherit.

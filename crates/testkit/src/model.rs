@@ -391,7 +391,7 @@ impl Model {
         &self.newest().tools
     }
 
-    /// The settings at creation. Its tools are those of version 0.
+    /// The settings at creation, with the tools of version 0.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -141,7 +141,10 @@ export class ConversationManager {
     this.apply({ operation: "CLEAR", keepSystemMessage });
   }
 
-  /** Opens a batch without the messages below the boundary. The tool description stays or is added. */
+  /**
+   * Opens a batch without the messages below the boundary. Pinned messages stay, and the tool description stays or
+   * is added.
+   */
   startNewBatchWithInitialTools(boundaryIndex: number): void {
     this.indexManager.openBatch({ operation: "BATCH_START", boundary: boundaryIndex, withTools: true });
   }

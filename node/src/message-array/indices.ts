@@ -4,12 +4,12 @@ import type { LLMMessageRole, MessageMarkMap } from "./types.js";
 
 const ROLES: readonly LLMMessageRole[] = ["system", "user", "assistant", "tool"];
 
-/** Indices of messages by role: those of a conversation, which follow it, or an independent list. */
+/** Indices of messages by role: the present ones of a conversation, or those of a list without a conversation. */
 export class TypeIndexManager {
   readonly #own = new Map<LLMMessageRole, number[]>();
   readonly #source: (() => MessageMarkMap) | undefined;
 
-  /** Without an argument an empty list. `ConversationManager` passes its mark map. */
+  /** Without `source`, the list is independent of a conversation and empty. `ConversationManager` passes its mark map. */
   constructor(source?: () => MessageMarkMap) {
     this.#source = source;
   }
@@ -46,7 +46,7 @@ export class TypeIndexManager {
     for (const [role, kept] of this.#own) this.#own.set(role, kept.filter((index) => !removed.has(index)));
   }
 
-  /** An independent list with the present indices. */
+  /** A list with the present indices that is independent of a conversation. */
   clone(): TypeIndexManager {
     const copy = new TypeIndexManager();
     for (const [role, indices] of this.getAllTypeIndices()) copy.#own.set(role, indices);
@@ -84,19 +84,19 @@ export class MessageIndexManager {
     this.#arranged = this.#conversation.apply({ operation: "ARRANGE", indices }).version;
   }
 
-  /** Empties the view. All messages are kept. */
+  /** Empties the view. All messages stay in the log. Refused while a pinned message is visible. */
   reset(): void {
     this.setOriginalIndices([]);
   }
 
-  /** Opens a batch without the messages below the boundary. */
+  /** Opens a batch without the messages below the boundary. Pinned messages stay visible. */
   startNewBatch(boundaryIndex: number): void {
     this.openBatch({ operation: "BATCH_START", boundary: boundaryIndex });
   }
 
   /**
-   * Opens a batch. The code of the seeds sets the indices and then opens a batch for them: as setting them has
-   * opened it, the second step does nothing unless it changes the view.
+   * Opens a batch. Directly after `setOriginalIndices` or `reset`, which have opened one already, it opens another
+   * one only if the boundary or the tools change the view: the code of the founding documents calls both.
    */
   openBatch(operation: { operation: "BATCH_START"; boundary: number; withTools?: boolean }): void {
     if (this.#arranged !== undefined && this.#arranged === this.#conversation.currentVersion()) {
@@ -132,7 +132,7 @@ export class MessageIndexManager {
     return originalIndex >= 0 && originalIndex < totalMessages && !this.getCurrentBatchIndices().includes(originalIndex);
   }
 
-  /** The place of a batch in `batchBoundaries`; -1 if there is none. */
+  /** The position of a batch in `batchBoundaries`; -1 if the live path does not have the batch. */
   findBoundaryIndex(batch: number): number {
     return this.getMarkMap().boundaryToBatch.indexOf(batch);
   }

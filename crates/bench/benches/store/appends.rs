@@ -1,4 +1,4 @@
-//! Durable appends of single messages per second, compared with bare rows, and by several writers.
+//! Durable appends per second, one message each, by one writer and by several, compared with bare rows.
 //!
 //! In each round all variants run one after the other, and the median ratio of the rounds is reported, so
 //! other work of the machine affects all variants alike. A round is long enough to warm the caches of the
@@ -13,7 +13,7 @@ use crate::bench::{Bench, Search, median, messages, note};
 use crate::table::{Bar, Row, Table, Unit};
 
 pub(crate) const ROUNDS: usize = 12;
-/// Appends per round: more than are packed together.
+/// Appends per round: enough for several packings, which every 64th append waits for.
 pub(crate) const A_ROUND: usize = 500;
 const WRITERS: usize = 8;
 
@@ -85,13 +85,13 @@ impl Rates {
 /// A conversation whose counter has loaded its vocabulary.
 pub(crate) async fn warm(recto: &Recto, name: &str, settings: Settings) -> Conversation {
     let conversation = recto.create(name, settings).await.expect("the name is new");
-    conversation.append([Message::user("Good morning.")]).await.expect("it can be appended");
+    conversation.append([Message::user("Good morning.")]).await.expect("the append succeeds");
     conversation
 }
 
 pub(crate) async fn append_all(conversation: &Conversation, messages: &[Message]) {
     for message in messages {
-        conversation.append([message.clone()]).await.expect("it can be appended");
+        conversation.append([message.clone()]).await.expect("the message can be appended");
     }
 }
 

@@ -36,7 +36,8 @@ impl Bare {
     }
 }
 
-/// Bare rows of several conversations. The primary key clusters them by conversation, which a reader needs.
+/// Bare rows of several conversations, with group commit. The number of the conversation is the first part of
+/// the primary key, so the rows of a conversation are next to each other for a reader.
 #[derive(Clone)]
 pub(crate) struct BareGroups(mpsc::Sender<Job>);
 
@@ -71,8 +72,8 @@ impl BareGroups {
         let (durable, done) = oneshot::channel();
         let place = (conversation << 32 | number) as i64;
         let job = Job { place, json: json.to_owned(), durable };
-        self.0.send(job).await.expect("the thread is there");
-        done.await.expect("it is committed");
+        self.0.send(job).await.expect("the thread runs while there is a sender");
+        done.await.expect("the thread answers after the commit");
     }
 }
 

@@ -1,11 +1,11 @@
-//! The size of an agent run with one version per message, and whether every version can be read.
+//! The size of an agent run with one version per message, and how many of a sample of versions read as written.
 
 use recto::{Conversation, Message, Settings, Version};
 
 use crate::bench::{Bench, Search, bytes_on_disk, messages, note};
 use crate::table::{Bar, Row, Table, Unit};
 
-/// The number of versions that are read again.
+/// The number of versions that are read again in addition to the newest one.
 const SAMPLE: usize = 200;
 
 pub(crate) fn measure(bench: &Bench, table: &mut Table) {
@@ -42,14 +42,14 @@ async fn write(path: &std::path::Path, search: Search, run: &[Message]) {
     let recto = Bench::open(path, search).await;
     let conversation = recto.create("run", Settings::default()).await.expect("the name is new");
     for message in run {
-        conversation.append([message.clone()]).await.expect("it can be appended");
+        conversation.append([message.clone()]).await.expect("the message can be appended");
     }
 }
 
-/// The number of versions, the newest and random ones, that equal what was written.
+/// The number of versions that equal what was written, of the newest one and a sample of all.
 async fn versions_as_written(path: &std::path::Path, run: &[Message]) -> f64 {
     let recto = Bench::open(path, Search::Off).await;
-    let conversation = recto.conversation("run").await.expect("it was created");
+    let conversation = recto.conversation("run").await.expect("the conversation was created");
     let mut same = 0;
     for number in 0..SAMPLE {
         // The step and the length have no common divisor, so no version is read twice.

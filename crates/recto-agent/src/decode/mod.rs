@@ -48,8 +48,8 @@ pub(crate) fn decoder(target: Target) -> Option<Box<dyn Decoder>> {
     }
 }
 
-/// Replaces escapes of lone surrogates in JSON by U+FFFD. They are not Unicode text, so no answer could
-/// contain them; some servers send them where a reply is cut inside a character.
+/// Replaces escapes of lone surrogates in JSON by U+FFFD. Some servers send them where a reply is cut inside a
+/// character. They are not Unicode text, so a string that contains one cannot be decoded.
 pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
     if !json.contains("\\ud") && !json.contains("\\uD") {
         return Cow::Borrowed(json);
@@ -105,7 +105,7 @@ pub(crate) fn is_too_long(message: &str) -> bool {
     .any(|phrase| message.contains(phrase))
 }
 
-/// An error of a provider, in any of the formats in use.
+/// An error of a provider. Each provider sets some of the fields.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub(crate) struct ProviderError {
@@ -116,7 +116,7 @@ pub(crate) struct ProviderError {
 }
 
 impl ProviderError {
-    /// The failure for an error inside a stream.
+    /// The failure for an error in a response with status 200: in an event of a stream or in the body.
     pub(crate) fn into_failure(self) -> Failure {
         let code = self.code.as_deref().map(|code| code.get().trim_matches('"').to_owned());
         let has_code = code.as_deref().is_some_and(is_too_long);
@@ -159,7 +159,7 @@ impl OpenCall {
         ReplyPart::ToolCall { id, name, input, is_custom: false, item_id: None }
     }
 
-    /// The entry of a call that was cut off in `Reply::incomplete_calls`.
+    /// The text about an incomplete call that `Reply::incomplete_calls` contains.
     pub(crate) fn description(&self) -> String {
         format!("{}: {}", self.name, self.input)
     }

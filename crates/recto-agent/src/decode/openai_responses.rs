@@ -1,7 +1,7 @@
 //! OpenAI's Responses API: a list of items, each sent whole when it is complete.
 //!
 //! Deltas are needed only for the caller's callback and for interrupted replies. The reply is built from
-//! `response.output_item.done`, and from the list in `response.completed` if that has more.
+//! `response.output_item.done`. The items in the list of `response.completed` replace these.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -258,8 +258,8 @@ impl Item {
             false => Err(()),
         };
         let Ok(output) = output else {
-            // Reasoning, items of tools that the provider runs, and unknown items with an id are sent back as
-            // received.
+            // Reasoning, items of tools that the provider runs, and items that are unknown or cannot be read
+            // are sent back as received.
             reply.parts.push(ReplyPart::Opaque(json));
             return;
         };

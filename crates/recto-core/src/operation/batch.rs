@@ -6,20 +6,22 @@ use super::rollback::roll_back_to_batch;
 use crate::draft::Draft;
 use crate::{BatchIndex, Error, LogIndex, Position, Role, RoleSet};
 
-/// Opens a batch with the same view, or with only the entries from a boundary on.
+/// Opens a batch with the same view, or without the entries whose index is below a boundary. Pinned entries
+/// stay visible.
 ///
 /// `BatchStart::default()` opens one with the same view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchStart {
-    /// Hide the entries whose index is below this one.
+    /// Hide the entries whose index is below this one, except pinned ones and, with `with_tools`, the present
+    /// tool description.
     pub boundary: Option<LogIndex>,
-    /// Show the present tool description in the new batch, and hide stale ones. Without tools, this has
-    /// no effect.
+    /// Show the present tool description in the new batch, and hide stale ones that are not pinned. This has no
+    /// effect in a conversation without tools.
     pub with_tools: bool,
 }
 
 impl BatchStart {
-    /// Hides the entries whose index is below this one.
+    /// Hides the entries whose index is below this one, except pinned ones.
     pub fn from_entry(boundary: LogIndex) -> BatchStart {
         BatchStart { boundary: Some(boundary), ..BatchStart::default() }
     }
@@ -79,8 +81,8 @@ pub enum Carry {
 /// Returns to a batch of the live path, and appends the carried entries to its view.
 ///
 /// Without a target, it returns to the batch that was current at the newest BATCH_START of the live
-/// path. Use an idempotency key if such a request may be sent twice: the second one would end the
-/// batch of the BATCH_START before.
+/// path. Use an idempotency key if such a request may be sent twice: the second one would return one
+/// BATCH_START further.
 ///
 /// `BatchEnd::default()` carries nothing.
 ///

@@ -15,7 +15,7 @@ use crate::missing::{BatchOrigin, StoredPath};
 use crate::state::Origins;
 use crate::{BatchIndex, Error, LogIndex, Marks, Missing, Timestamp, Tool, Version, VersionInfo};
 
-/// Saved versions of a conversation by number, as far as they are loaded.
+/// The saved versions of a conversation that are loaded, by number.
 ///
 /// Methods that need another version return [`Error::NotLoaded`] with its number:
 /// [`insert`](Self::insert) it, and call the method again.
@@ -74,7 +74,7 @@ impl SavedState {
 }
 
 impl Saver {
-    /// Continues from a version that was read, so that the next version is written as its change.
+    /// Continues from a version that was read, so that the next version is written as a change of it.
     pub fn resume_from(&mut self, state: &SavedState) {
         self.note_view(state.origins.view, state.view_cost, &state.view);
         self.note_marks(state.origins.marks, state.marks_cost);
@@ -133,7 +133,8 @@ impl SavedVersion {
         self.redo
     }
 
-    /// The earlier version with the same view, if there is one.
+    /// The earlier version whose view this version has, if it is stored as a reference to that one. Other
+    /// versions may have the same view.
     pub fn version_with_same_view(&self) -> Option<Version> {
         self.view.of.filter(|_| self.view.parts.is_none())
     }
@@ -292,7 +293,7 @@ impl SavedVersions {
         }
     }
 
-    /// The record of the batch below the one at `origin`, which has this number; `None` if it is batch 0.
+    /// The record of the batch below the one at `origin`, whose number is `number`. `None` below batch 0.
     fn below(&self, origin: SavedBatchOrigin, number: usize) -> Result<Option<&SavedLeft>, Error> {
         match (self.opened(origin, origin.0)?.left.as_ref(), number) {
             (None, 0) => Ok(None),
@@ -341,7 +342,7 @@ pub struct BatchWalk {
     pub(crate) path: StoredPath,
     /// The batches whose views are collected. Of the others only the openings are.
     wanted: Range<usize>,
-    /// The batch above the next one, and its number.
+    /// The lowest batch that the walk has reached, and its number.
     above: (SavedBatchOrigin, usize),
     /// The collected batches, the highest first.
     pub(crate) left: Vec<SavedLeftBatch>,

@@ -1,5 +1,6 @@
-//! The node form, of the context-processor node of a workflow: the fields are in an object with the name
-//! of the operation. `insert` at -1 means APPEND in this form only.
+//! The node form, which a context-processor node of a workflow uses for TRUNCATE, FILTER, CLEAR, INSERT and
+//! REPLACE: the fields are in an object with the name of the operation. Only in this form, an INSERT at
+//! position -1 means APPEND.
 
 use super::body::{Body, MessageReader};
 use super::operation::{CLEAR_FIELDS, FILTER_FIELDS, TRUNCATE_FIELDS, clear, filter, truncate};

@@ -1,5 +1,6 @@
-//! Random edits of accepted requests, a third of them with thinking that the edit has made invalid. The request that is rendered after an edit must have no shape that
-//! occurs only in refused requests, and must pass the validators that the original request passes.
+//! Random edits of accepted requests. After a third of the edits, rendering is told that thinking behind the
+//! edit is invalid. The rendered request must have no shape that occurs only in refused requests, and must
+//! pass the validators that the original request passes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -79,8 +80,8 @@ fn position_in(error: &str) -> Option<usize> {
     })
 }
 
-/// The shapes of the messages whose position is of interest: of each message, of each pair of
-/// consecutive messages, and of the first and the last message.
+/// The shapes of the messages whose position is wanted: of the message itself, of the message as the first or
+/// the last one, and of the pair with the next message.
 fn shapes_of(request: &Value, target: Target, is_wanted: impl Fn(usize) -> bool) -> Vec<String> {
     let (_, list) = history_fields(target);
     let messages = request[list].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -139,7 +140,8 @@ fn history_of(request: &Value, target: Target) -> String {
     lines.concat()
 }
 
-/// Role, type and parts of a message. Consecutive parts of the same type are listed once.
+/// The shape of a message: its role and type, which of some fields it has, and the types of its parts.
+/// Consecutive parts of the same type are listed once.
 fn shape_of(message: &Value) -> String {
     let text = |key: &str| message[key].as_str().unwrap_or_default();
     let mut shape = format!("{} {}", text("role"), text("type"));
@@ -184,7 +186,7 @@ pub(crate) struct Edits {
 impl Edits {
     const MAX_EXAMPLES: usize = 10;
 
-    /// Edits a view `count` times at random and renders it after each edit.
+    /// Makes `count` random edits, each of the given view, and renders each edited view.
     pub(crate) fn run(
         &mut self,
         name: &str,
@@ -205,7 +207,7 @@ impl Edits {
         }));
         for number in 0..count {
             let Edited { view: edited, first } = dice.edit(view);
-            // As for a model that binds thinking to everything before it.
+            // Some models accept thinking only behind unchanged messages.
             let invalid: Vec<usize> = (first..edited.len()).collect();
             let invalid_thinking = if number % 3 == 0 { &invalid[..] } else { &[] };
             let rendered =
@@ -322,6 +324,6 @@ impl Dice {
 /// An edited view.
 struct Edited {
     view: Vec<Message>,
-    /// The first position that an edit has changed. Thinking from here on has another prefix.
+    /// The first position that an edit has changed. Thinking from here on follows other messages.
     first: usize,
 }

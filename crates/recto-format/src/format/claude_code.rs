@@ -120,7 +120,7 @@ struct Session<'o, 'a> {
     chains: Vec<Chain>,
     /// The sidechains by name.
     agents: HashMap<String, usize>,
-    /// The id of the subagent, if it has one, in a file of a subagent.
+    /// `Some` if the file is that of a subagent: the id of the subagent, if it has one.
     file_agent: Option<Option<String>>,
     /// Results, by the id of their call.
     results: HashMap<String, ResultLocation>,
@@ -504,11 +504,11 @@ impl Session<'_, '_> {
 
     /// Ends the session. The lines after the last message become the envelope.
     fn end(mut self) -> Result<(), Error> {
-        // Lines whose parents form a cycle.
+        // The lines that are still held back have parents that form a cycle.
         for (json, number) in self.late.rest() {
             self.line(&Line::read(&json, number))?;
         }
-        // The file contains only titles and snapshots.
+        // No line had a uuid or a message, so the conversation has not started yet.
         if let Some(start) = self.start.take().filter(|_| !self.chains.is_empty()) {
             self.out.start(start)?;
         }

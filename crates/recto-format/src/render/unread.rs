@@ -1,5 +1,5 @@
-//! Parts that import could not read. The original message tells what they are: a text without a type, or a
-//! JSON value in place of the content.
+//! Parts that import could not read. Two of their forms are read from the original message and sent as text: a
+//! text without a type, and a content that is neither a text nor a list.
 
 use super::exchange::PartPosition;
 use super::plan::Planner;
@@ -15,8 +15,8 @@ impl<'a> Planner<'a, '_> {
         self.messages[at].source.and_then(|source| source.original)
     }
 
-    /// True if the original message has the role of the message. A message that import could not read at all
-    /// has the role of the user.
+    /// True if the original message has the role of the message. Import gives the role `user` to a message that
+    /// it could not read at all.
     fn has_original_role(&self, at: usize) -> bool {
         let role = self.original_message(at).and_then(|original| json::get_str(original, "role"));
         role.is_some_and(|role| role.is(self.messages[at].role.as_str()))
@@ -31,7 +31,8 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// The texts of the original parts, `{"text": "…"}`, that an unread part replaces. If import could read no
-    /// part, one unread part replaces all.
+    /// part, one unread part replaces all. Empty if the message has other parts, and the number of unread parts
+    /// is not that of the original parts without a type.
     fn untyped_texts(&self, (at, number): PartPosition) -> Vec<Str<'a>> {
         let parts = &self.messages[at].parts;
         let is_unread =
@@ -63,7 +64,7 @@ impl<'a> Planner<'a, '_> {
             let mut text = String::new();
             json::escape_into(value, &mut text);
             blocks.push(Block::text(text));
-            return true; // with a finding of `refused.rs`
+            return true; // `refused.rs` reports the finding
         }
         let texts = self.untyped_texts(position);
         if !texts.is_empty() && rule::PARTS_HAVE_A_TYPE.targets.contains(&self.dialect.target) {

@@ -122,7 +122,7 @@ fn an_edited_conversation_is_exported_with_new_links() {
     let mut expected = texts_by_role(first(&replay));
     expected.remove(1);
     expected.push("assistant: Welcome.".into());
-    // The new message is a child of the current node.
+    // The export has the title of the envelope, and only the messages of the view.
     assert_eq!(again.conversations[0].start.name.as_deref(), Some("Checkout"));
     assert_eq!(first(&again).log().len(), expected.len());
 }
@@ -338,7 +338,7 @@ fn unreadable_content_is_reported_with_its_node() {
     ];
     let replay = imported(&one_conversation("\"b\"", &nodes), CHATGPT);
     let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
-    // There is no message behind the node that could store it.
+    // The second warning: nodes behind the last message are not kept.
     assert_eq!(fields, ["mapping.b.message.author.role", "mapping"]);
     assert_eq!(texts_by_role(first(&replay)), ["user: a"]);
 }

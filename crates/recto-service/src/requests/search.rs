@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::entry::entries_at;
 use crate::{Error, Perform, Service, ShownEntry};
 
-/// Finds messages, visible or hidden, of all conversations that contain all words of a text.
+/// Finds messages that contain all words of a text, visible or hidden, in all conversations.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Search {
-    /// The words. A word is a run of letters and digits; case does not matter.
+    /// The text. A word is a run of letters and digits. It is compared as a whole and without case.
     pub search: String,
-    /// The largest number of messages. Default: 1000.
+    /// Maximum number of messages. Default: 1000.
     pub limit: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ pub struct Search {
 pub struct SearchResults {
     /// The text that was searched for.
     pub text: String,
-    /// The messages.
+    /// The messages: those of the newest conversation first, and of each conversation the newest first.
     pub messages: Vec<SearchHit>,
 }
 
@@ -33,7 +33,8 @@ pub struct SearchResults {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SearchHit {
-    /// The conversation that it is in.
+    /// The name of the conversation that the message was added to. If that one was removed, the name of a fork
+    /// that shares the message.
     pub conversation: String,
     /// The entry.
     #[serde(flatten)]

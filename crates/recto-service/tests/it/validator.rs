@@ -1,4 +1,5 @@
-//! A small validator for the part of JSON Schema that the schema of requests uses.
+//! A small validator for the part of JSON Schema that the schema of requests uses. It does not check `format`,
+//! `minItems`, `maxItems` and `maximum`, and accepts a value that fits several schemas of `oneOf`.
 
 use serde_json::Value;
 

@@ -61,7 +61,7 @@ ON CONFLICT (tenant) DO UPDATE SET count = old.count + 1";
 const FORGET: &str = r"
 DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2 AND entry = ANY ($3::bigint[])";
 
-/// The first transaction id that has not started yet.
+/// The transaction id after the highest one that has ended. Rows that are dead now were deleted before it.
 const HORIZON: &str = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text";
 
 /// Counts the transactions that can still see rows that died before the horizon.

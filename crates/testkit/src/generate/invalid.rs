@@ -1,4 +1,4 @@
-//! Invalid operations and queries.
+//! Operations and queries that are changed at random. Most of the changed ones are invalid.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::choices::Choices;
 use super::message::messages;
 use crate::model::Model;
 
-/// The operation; about one in twelve is made invalid.
+/// The operation; about one in twelve is replaced by a changed one, which is usually invalid.
 pub(super) fn maybe_invalid(choices: &mut Choices, model: &Model, operation: Value) -> Value {
     if choices.below(12) < 11 {
         return operation;
@@ -23,7 +23,7 @@ pub(super) fn maybe_invalid(choices: &mut Choices, model: &Model, operation: Val
     }
 }
 
-/// The query; about one in twelve is made invalid.
+/// The query; about one in twelve is replaced by a changed one, which is usually invalid.
 pub(super) fn maybe_invalid_query(choices: &mut Choices, query: Value) -> Value {
     if choices.below(12) < 11 {
         return query;
@@ -161,7 +161,7 @@ fn invalid_message(choices: &mut Choices) -> Value {
     }
 }
 
-/// A well-formed operation on an entry, position, batch or version that does not exist.
+/// A well-formed operation with an entry, position, batch or version that does not exist, or a reversed range.
 fn out_of_range(choices: &mut Choices, model: &Model) -> Value {
     let message = json!({"role": "user", "content": "x"});
     let past_log = model.log_len() + choices.below(3);

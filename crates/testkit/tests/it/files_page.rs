@@ -1,5 +1,5 @@
 //! The page that lists the files of each crate, and the map in `ARCHITECTURE.md`: every file that they name
-//! exists, and the page names every source file.
+//! exists, and the page names every file that is directly in the folder `src` of a crate, or its folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn the_page_names_every_source_file() {
     assert!(count > 150, "{count}");
 }
 
-/// A list of files to change says in which file a macro is.
+/// An item of `ARCHITECTURE.md` that names a macro also names the file that defines the macro.
 #[test]
 fn a_macro_that_a_list_names_is_defined_in_a_file_of_the_same_item() {
     let mut all = Vec::new();

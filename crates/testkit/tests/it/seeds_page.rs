@@ -61,7 +61,7 @@ fn every_proof_exists() {
     let cases: BTreeSet<String> = all_cases().into_iter().map(|case| case.name).collect();
     let bench = read("crates/bench/benches/engine/rows.rs");
     let node = read("node/test/message-array.test.mjs");
-    // The words of each package, which many proofs need.
+    // Many proofs are in the same package, so the words of each package are collected once.
     let mut packages: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let mut missing = Vec::new();
     for row in rows(&page) {

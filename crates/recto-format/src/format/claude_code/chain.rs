@@ -67,7 +67,7 @@ pub(super) struct Chain {
     pub(super) boundary: Option<Boundary>,
     /// Log indices of the replacements of an entry, by its original log index.
     pub(super) replaced: HashMap<u32, Vec<u32>>,
-    /// Version before a replacement → version after it. Both are the same line of the session.
+    /// Version before a replacement → version after it. Both are the version after the same line.
     later: HashMap<u32, u32>,
     entries: Vec<Entry>,
     /// The last visible entry; see [`tip`](Self::tip).
@@ -129,7 +129,7 @@ impl Chain {
         self.tip = Some(entry);
     }
 
-    /// The visible entry that ends the first `len` entries of the view.
+    /// The visible entry at which the first `len` entries of the view end.
     fn at_len(&self, len: u32) -> u32 {
         let mut at = self.tip();
         while let Some(entry) = self.entries.get(at as usize).filter(|entry| entry.len > len) {
@@ -177,7 +177,7 @@ impl Chain {
         (len > 0 && self.at_len(len) == entry).then(|| len as usize - 1)
     }
 
-    /// The visible log entries from one line to another, both included.
+    /// The visible log entries from one line to another, both included. `None` if one of them is not visible.
     pub(super) fn between(&self, head: &Node, tail: &Node) -> Option<Vec<u32>> {
         // A line without messages is after the last entry of its view.
         let end_of = |node: &Node| match node.logs().next_back() {

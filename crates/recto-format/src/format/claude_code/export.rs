@@ -61,7 +61,7 @@ struct Lines<'f> {
     file: &'f mut dyn Write,
     extent: Extent,
     options: &'f ExportOptions<'f>,
-    /// The written lines, by uuid.
+    /// Positions of the written lines, by uuid.
     written: HashMap<String, LinePosition>,
     /// Uuid of the last message.
     last: Option<String>,
@@ -69,7 +69,7 @@ struct Lines<'f> {
     now: LinePosition,
     /// `message.id` of the response with which the turn started.
     response: Option<String>,
-    /// Number of results written after it.
+    /// Number of results written after the start of the turn.
     results: usize,
     session: Option<String>,
     number: u64,
@@ -108,7 +108,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// A new line for a message that was not imported from this format.
+    /// A new line for a message whose original line is not written, such as one of another format.
     fn new_line(&self, message: &str, time: Option<Timestamp>) -> String {
         let kind = json::get_str(message, "role").map_or("user", Str::escaped);
         let numbered = format!("{}{message}", self.written.len());
@@ -159,7 +159,8 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// Writes a line with a message. Its parent must be a written line.
+    /// Writes a line with a message. In the export of a view, its `parentUuid` is set to the last message if
+    /// import would otherwise report a missing parent or rewind to an earlier line.
     fn message(&mut self, line: &str) -> Result<(), Error> {
         let response = response_of(line);
         let message = json::get(line, "message").unwrap_or("{}");
@@ -172,7 +173,7 @@ impl Lines<'_> {
         let position = parent.map(|parent| self.written.get(&*parent.text()).copied());
         let follows = match (position, self.extent) {
             (None, extent) => extent == Extent::Log || self.now.count == 0,
-            // A log has all lines of the file: the file lacks the parent too.
+            // The messages of a log have all lines of their file, so the file has no such parent either.
             (Some(_), Extent::Log) => true,
             (Some(None), Extent::View) => false,
             (Some(Some(parent)), Extent::View) => {

@@ -1,4 +1,4 @@
-//! The white space around the records of a list, which export restores.
+//! The white space around the records of a list. Export restores it if all separators are equal.
 
 use crate::Error;
 use crate::json::{self, Str};
@@ -6,12 +6,13 @@ use crate::values::{Peeked, Values};
 
 /// The white space around the records of a list.
 pub(super) enum Spacing {
+    /// There is no white space, or there are no records.
     None,
     /// The JSON of [`Source::spacing`](crate::Source::spacing).
     Kept(String),
     /// The separators differ from each other.
     Irregular,
-    /// The list is too large to be examined.
+    /// The list is too large to be examined, or is not valid JSON.
     Unknown,
 }
 
@@ -49,7 +50,8 @@ impl Spacing {
     }
 }
 
-/// The text of a document with `null` in place of its list of records, and the spacing of the list.
+/// The text of a document with `null` in place of its list of records, and the spacing of the list. `None` if
+/// no field in `keys` is a list.
 pub(super) fn raw_document(text: &str, keys: &[&str]) -> Option<(String, Spacing)> {
     let is_list = |(key, value): &(Str<'_>, &str)| {
         keys.iter().any(|name| key.is(name)) && json::is_list(value)

@@ -1,4 +1,4 @@
-//! Files whose format or structure was not recognised.
+//! Files whose format or structure an earlier version of the importers did not recognise.
 
 use recto_core::{Approx, Message, Settings};
 use recto_format::{Container, EnvelopeInfo, Format, ImportOptions, Replay, Target, import};
