@@ -258,7 +258,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
             else:
                 kept, dropped = _newest([*self.inner.list(_thread(thread_id))])
                 delete_checkpoints(self.inner, dropped)
-            self._prune_conversations(kept)
+            self._prune_conversations(thread_id, kept)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Deletes all checkpoints of threads, or all but the newest of each namespace.
@@ -277,7 +277,7 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
                 found = [one async for one in self.inner.alist(_thread(thread_id))]
                 kept, dropped = _newest(found)
                 await adelete_checkpoints(self.inner, dropped)
-            await asyncio.to_thread(self._prune_conversations, kept)
+            await asyncio.to_thread(self._prune_conversations, thread_id, kept)
 
     # Messages
 
@@ -427,7 +427,10 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
                 return
 
     def _remove_conversations(self, thread_id: str) -> None:
-        for name in [*self._conversations(thread_id)]:
+        self._remove({*self._conversations(thread_id)})
+
+    def _remove(self, names: set[str]) -> None:
+        for name in names:
             self._views.forget(name)
             try:
                 self.store.conversation(name).remove()
@@ -466,17 +469,20 @@ class RectoSaver(BaseCheckpointSaver[V], Generic[V]):
         config: RunnableConfig = {"configurable": configurable}
         return config, stored, dict(stored["channel_versions"])
 
-    def _prune_conversations(self, kept: Sequence[CheckpointTuple]) -> None:
+    def _prune_conversations(self, thread_id: str, kept: Sequence[CheckpointTuple]) -> None:
+        """Overwrites the messages of a thread that no kept checkpoint shows."""
         versions: dict[str, list[int]] = {}
         for found in kept:
             reference = _reference(found.checkpoint["channel_values"].get(self.channel))
             if reference is not None:
-                thread_id, namespace, _ = _key(found)
-                name = self._referenced(reference[0], thread_id, namespace)
+                thread, namespace, _ = _key(found)
+                name = self._referenced(reference[0], thread, namespace)
                 versions.setdefault(name, []).append(reference[1])
         for name, shown in versions.items():
             self.store.conversation(name).prune(versions=sorted({*shown}))
             self._views.forget(name)
+        # Only deleted checkpoints referred to the others.
+        self._remove({*self._conversations(thread_id)} - {*versions})
 
 
 def _are_messages(value: object) -> TypeGuard[list[BaseMessage]]:

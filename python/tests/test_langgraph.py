@@ -250,6 +250,21 @@ def test_copied_pruned_and_deleted_threads():
     assert store.list() == []
 
 
+def test_a_prune_leaves_no_message_of_a_deleted_checkpoint():
+    inner, store = InMemorySaver(), Store.open("memory:")
+    saver = RectoSaver(inner, store)
+    app, identity = graph(saver, random.Random(1))
+    message = HumanMessage("secret", id=identity())
+    app.update_state(CONFIG, {"messages": [message]}, as_node="o")
+    app.update_state(CONFIG, {"messages": [RemoveMessage(id=message.id)]}, as_node="o")
+    # The newest checkpoint has no messages, so it refers to no conversation.
+    assert app.get_state(CONFIG).values["messages"] == [] and store.search("secret")
+    saver.prune([CONFIG["configurable"]["thread_id"]])
+    assert store.search("secret") == [] and store.list() == []
+    app.update_state(CONFIG, {"messages": [HumanMessage("new", id=identity())]}, as_node="o")
+    assert [one.content for one in app.get_state(CONFIG).values["messages"]] == ["new"]
+
+
 def test_messages_that_are_not_json_stay_in_the_inner_saver():
     inner, store = InMemorySaver(), Store.open("memory:")
     saver = RectoSaver(inner, store)
