@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use recto::{Conversation, Message, Pick, Query};
+use recto::{Conversation, Message, Query};
 
 use crate::bench::{Bench, Search, Times, note};
 use crate::long;
@@ -17,13 +17,21 @@ const MAX_RATIO: f64 = 3.0;
 /// The number of messages of a page.
 const PAGE: usize = 20;
 
+/// Rounds in which reads are measured beside each kind of work, so that changes of the machine affect all.
+const ROUNDS: usize = 10;
+
 /// The work that runs during the reads.
 #[derive(Clone, Copy)]
-enum Beside {
+enum Background {
     Nothing,
     Writer,
     Verify,
 }
+
+const BACKGROUNDS: [Background; 3] = [Background::Nothing, Background::Writer, Background::Verify];
+
+/// The times of `stats` and of reading a page.
+type ReadTimes = [Times; 2];
 
 pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let scale = if bench.is_test { 100 } else { 1 };
@@ -34,12 +42,18 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
         let recto = Bench::open(&path, Search::Off).await;
         recto.conversation(long::NAME).await.expect("it is there")
     });
-    let duration = Duration::from_millis(if bench.is_test { 20 } else { 5_000 });
-    let alone = p99(bench, &conversation, Beside::Nothing, duration);
-    for (beside, name) in
-        [(Beside::Writer, "while a writer appends"), (Beside::Verify, "during verify")]
+    let duration = Duration::from_millis(if bench.is_test { 2 } else { 500 });
+    let mut times: [ReadTimes; 3] = Default::default();
+    note("reading alone, while a writer appends, and during verify");
+    for _ in 0..ROUNDS {
+        for (background, times) in BACKGROUNDS.into_iter().zip(&mut times) {
+            read(bench, &conversation, background, duration, times);
+        }
+    }
+    let [alone, with_writer, with_verify] =
+        times.map(|times| times.map(|mut times| times.percentile(99)));
+    for (name, figures) in [("while a writer appends", with_writer), ("during verify", with_verify)]
     {
-        let figures = p99(bench, &conversation, beside, duration);
         for ((read, alone), figure) in
             ["stats", "messages of a page"].iter().zip(alone).zip(figures)
         {
@@ -49,18 +63,17 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     }
 }
 
-/// The 99th percentiles of `stats` and of reading a page, in seconds.
-fn p99(bench: &Bench, conversation: &Conversation, beside: Beside, duration: Duration) -> [f64; 2] {
-    note(match beside {
-        Beside::Nothing => "reading alone",
-        Beside::Writer => "reading while a writer appends",
-        Beside::Verify => "reading during verify",
-    });
+fn read(
+    bench: &Bench,
+    conversation: &Conversation,
+    background: Background,
+    duration: Duration,
+    times: &mut ReadTimes,
+) {
     let is_done = Arc::new(AtomicBool::new(false));
-    let work = bench.runtime.spawn(work(conversation.clone(), beside, is_done.clone()));
-    let mut times = [Times::default(), Times::default()];
+    let work = bench.runtime.spawn(work(conversation.clone(), background, is_done.clone()));
     bench.runtime.block_on(async {
-        let page = Query { pick: Pick::Last(PAGE), ..Query::default() };
+        let page = Query::last(PAGE);
         let start = Instant::now();
         while start.elapsed() < duration {
             let clock = Instant::now();
@@ -73,17 +86,16 @@ fn p99(bench: &Bench, conversation: &Conversation, beside: Beside, duration: Dur
         is_done.store(true, Ordering::Relaxed);
         work.await.expect("it does not panic");
     });
-    times.map(|mut times| times.percentile(99))
 }
 
-async fn work(conversation: Conversation, beside: Beside, is_done: Arc<AtomicBool>) {
+async fn work(conversation: Conversation, background: Background, is_done: Arc<AtomicBool>) {
     while !is_done.load(Ordering::Relaxed) {
-        match beside {
-            Beside::Nothing => return,
-            Beside::Writer => {
+        match background {
+            Background::Nothing => return,
+            Background::Writer => {
                 conversation.append([Message::user("go on")]).await.expect("it is accepted");
             }
-            Beside::Verify => {
+            Background::Verify => {
                 assert!(conversation.verify().await.expect("it can be read").is_sound());
             }
         }
