@@ -18,7 +18,7 @@ const MAX_RATIO: f64 = 3.0;
 const PAGE: usize = 20;
 
 /// Rounds in which reads are measured beside each kind of work, so that changes of the machine affect all.
-const ROUNDS: usize = 10;
+const ROUNDS: usize = 3;
 
 /// The work that runs during the reads.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
         let recto = Bench::open(&path, Search::Off).await;
         recto.conversation(long::NAME).await.expect("it is there")
     });
-    let duration = Duration::from_millis(if bench.is_test { 2 } else { 500 });
+    let duration = Duration::from_millis(if bench.is_test { 5 } else { 2_000 });
     let mut times: [ReadTimes; 3] = Default::default();
     note("reading alone, while a writer appends, and during verify");
     for _ in 0..ROUNDS {

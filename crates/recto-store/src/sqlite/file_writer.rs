@@ -92,15 +92,15 @@ impl GroupWriter for FileWriter {
         requests: &[WriteRequest],
         results: Vec<Result<(), Error>>,
     ) -> Vec<Result<(), Error>> {
-        let waiting = match self
-            .files
-            .check()
-            .map_err(Fault::from)
-            .and_then(|()| self.index_words(requests, &results))
-        {
+        let waiting = match self.files.check() {
+            Ok(()) => self.index_words(requests, &results),
+            Err(error) => Err(error.into()),
+        };
+        let waiting = match waiting {
             Ok(waiting) => waiting,
             Err(fault) => {
                 self.roll_back();
+                self.save_lost_log();
                 let error = fault.during("writing");
                 return requests.iter().map(|_| Err(error.clone())).collect();
             }
@@ -152,18 +152,15 @@ impl FileWriter {
         Ok(FileWriter { files, db, has_index, waiting, newest, wait, is_read_only: false })
     }
 
-    /// Fails if a file was deleted or replaced. If it is the log, its content is moved into the file first: it
-    /// contains acknowledged requests that no other connection finds.
-    fn check_files(&self) -> Result<(), Error> {
-        let checked = self.files.check();
-        if checked.is_err()
-            && self.files.is_only_log_lost()
+    /// Moves the content of a log that was deleted or replaced into the file: it contains acknowledged requests
+    /// that no other connection finds.
+    fn save_lost_log(&self) {
+        if self.files.is_only_log_lost()
             && let Err(fault) = erasure::checkpoint(&self.db)
         {
             let error = fault.for_log();
             tracing::warn!(error, "the content of a deleted write-ahead log could not be saved");
         }
-        checked
     }
 
     /// Executes every request. A fault means that the whole transaction is lost; `None`, that a part
@@ -173,7 +170,6 @@ impl FileWriter {
         requests: &[WriteRequest],
         savepoints: Savepoints,
     ) -> Result<Option<Vec<Result<(), Error>>>, Fault> {
-        self.check_files()?;
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.newest.refresh(&self.db)?;
         let mut results = Vec::with_capacity(requests.len());
