@@ -1,4 +1,4 @@
-//! Blame: the requests that added, hid or showed a log entry, and their reasons.
+//! Blame: the requests that added, hid or showed a log entry or changed its marks, and their reasons.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ pub enum Effect {
 pub struct MarkBlame {
     /// The version that the request made.
     pub version: Version,
-    /// The operation.
+    /// The operation of the request; [`OperationKind::List`] if the request had several.
     pub operation: OperationKind,
     /// The reason of the request.
     #[serde(rename = "description")]
@@ -56,7 +56,7 @@ pub struct MarkBlame {
     pub timestamp: Timestamp,
     /// The mark.
     pub mark: String,
-    /// Whether the entry has the mark since then.
+    /// Whether the request added the mark. If not, it removed the mark.
     pub marked: bool,
 }
 
@@ -119,8 +119,9 @@ impl Conversation {
         Ok(blames)
     }
 
-    /// For every log entry that a version hides, in log order, the request that hid it last before that
-    /// version. The cost grows with the log and with the differences between neighbouring versions.
+    /// For every log entry that is hidden at a version, in log order: the last request up to that version
+    /// that hid the entry or added it hidden. The cost grows with the log and with the differences between
+    /// neighbouring versions.
     pub fn blame_hidden(&self, at: Version) -> Result<Vec<(LogIndex, Blame)>, Error> {
         let current = self.history.current_version();
         if at > current {
@@ -159,8 +160,8 @@ impl Conversation {
             .collect()
     }
 
-    /// The kind and the reason of the operation that had the effect: the first operation since which the
-    /// entry is visible, or hidden, until the end of the request.
+    /// The kind and the reason of the operation that had the effect: the first operation of the request after
+    /// which the entry stays visible (or hidden, if `is_visible` is false) until the end of the request.
     fn responsible_operation(
         &self,
         version: Version,

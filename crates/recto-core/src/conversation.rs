@@ -230,7 +230,7 @@ impl Conversation {
         Ok(Warning::about(WarningCode::ForeignMessage, foreign))
     }
 
-    /// The warning about visible descriptions of tools that the conversation does not have.
+    /// The warning about visible tool descriptions that contradict the tools of the conversation.
     fn stale_tools(&self) -> Result<Option<Warning>, Error> {
         let stale = self.descriptions().contradicting(self.view())?;
         Ok(Warning::about(WarningCode::StaleTools, stale))
@@ -291,7 +291,7 @@ impl Conversation {
         self.restore(Restored { state_ref, tools, undo: to.undo, redo: to.redo }, step, now)
     }
 
-    /// ROLLBACK to a version, alone in its request.
+    /// Performs a request whose only operation is a ROLLBACK to a version.
     fn roll_back(
         &self,
         target: Version,
@@ -367,7 +367,8 @@ impl Conversation {
         self.commit_draft(draft, OperationKind::SetTools, reason)
     }
 
-    /// The conversation with a note at its newest version, for the value that a request has just made.
+    /// The conversation with this note at its newest version. Call it on the value that a request has just
+    /// returned, before that value is saved.
     ///
     /// ```
     /// use recto_core::{Approx, Conversation, Message, Note, Settings};

@@ -32,7 +32,7 @@ pub struct MessageTotals {
 }
 
 impl MessageTotals {
-    /// These numbers of messages and tokens.
+    /// Totals with this number of messages and this number of tokens.
     pub fn new(messages: usize, tokens: u64) -> MessageTotals {
         MessageTotals { messages, tokens }
     }

@@ -26,7 +26,8 @@ pub(crate) struct Draft<'a> {
     /// The version that set the tools; `None` if this request sets them.
     tools_origin: Option<Version>,
     pub(crate) now: Timestamp,
-    /// The length of the log before the present operation. A batch that the operation leaves keeps it.
+    /// The length of the log before the present operation. It is stored with a batch that the operation
+    /// leaves.
     pub(crate) log_len_before: usize,
     /// The present operation; `None` while tools are set.
     pub(crate) step: Option<&'a Step>,
@@ -40,7 +41,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) adds_foreign: bool,
     /// The version that the state is based on: the newest, or the target of a ROLLBACK.
     pub(crate) based_on: &'a Record,
-    /// The batch that the last rollback returned to.
+    /// The batch to which the last ROLLBACK to a batch or BATCH_END of the request returned.
     pub(crate) returned_to: Option<Arc<LeftBatch>>,
     opened_batches: u32,
 }

@@ -1,4 +1,5 @@
-//! Edges: the tool calls and results of a range of a view whose result or call is outside the range.
+//! Edges: the tool calls in a range of a view whose result is outside the range, and the tool results whose
+//! call is outside it.
 //!
 //! Calls and results with the same id are paired like brackets: in a view, a result belongs to the
 //! nearest call before it that has the same id and no result yet. A range of the view is summarised by

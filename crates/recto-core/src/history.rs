@@ -136,8 +136,8 @@ impl Record {
 #[derive(Clone, Debug)]
 struct Slot(Option<Record>);
 
-/// The summary of a range of slots. Bits 0 to 61: their number. Bit 63: some slot does not own its state.
-/// Bit 62: some slot may have tools.
+/// The summary of a range of slots. Bits 0 to 61: their number. Bit 63: a version does not own its state, or
+/// is not loaded. Bit 62: a version has tools, or is not loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SlotSummary(u64);
 
@@ -228,9 +228,9 @@ impl History {
         }
     }
 
-    /// A reference to the state of an earlier version, and its tools with the version that set them
-    /// (without tools: the earlier version itself). `field` is the request's field that names the
-    /// version, for errors.
+    /// A reference to the state of an earlier version, its tools, and the version that set them. Without
+    /// tools, the last value has no meaning. `field` is the field of the request that names the version,
+    /// for errors.
     pub(crate) fn reuse_state(
         &self,
         version: Version,

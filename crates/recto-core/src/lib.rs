@@ -1,9 +1,9 @@
 //! The engine of Recto: a versioned view over an append-only log of messages.
 //!
 //! The conversation of an agent outgrows the context window of its model. Recto keeps every message in an
-//! append-only [log](MessageLog), and a [view](View) of the messages that the model reads. Every change of
-//! the view is an [operation](Operation) and makes a [version](Version). Any version can be read,
-//! compared, explained and restored.
+//! append-only [log](MessageLog), and a [view](View) of the messages that the model reads. A
+//! [request](Request) changes the view with one or more [operations](Operation) and makes a
+//! [version](Version). Any version can be read, compared, explained and restored.
 //!
 //! Start with [`Conversation`]. It is an immutable value: [`Conversation::apply`] returns the next one.
 //!
@@ -42,7 +42,7 @@
 //!
 //! | to find | look at |
 //! |---|---|
-//! | what an operation does | `operation/`, one file per operation |
+//! | what an operation does | `operation/`, one file per operation or group of operations |
 //! | how JSON is read | `wire/`: three input forms, queries |
 //! | what a version is | `history.rs`, `state.rs`, `live_path.rs` |
 //! | how the view is stored | `view.rs` and the crate `sum-tree` |

@@ -2,8 +2,8 @@
 
 use crate::{Error, json};
 
-/// Limits on input. Larger input is refused with the error `too_large`. Fields may be added: construct it with
-/// `..Limits::default()` or `..Limits::NONE`.
+/// Limits on input. Input that exceeds a limit is refused with the error `too_large`. Later versions may add
+/// fields: end a literal with `..Limits::default()` or `..Limits::NONE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum size of a message, in bytes.
@@ -15,15 +15,16 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 32 MiB per message, which an image in base64 does not exceed at any provider; 64 levels; 10,000
-    /// messages per request.
+    /// 32 MiB per message, which is enough for the largest image in base64 that a provider accepts;
+    /// 64 levels; 10,000 messages per request.
     fn default() -> Self {
         Limits { message_bytes: 32 << 20, depth: 64, messages: 10_000 }
     }
 }
 
 impl Limits {
-    /// No limits except those of the engine (4 GiB per message), for trusted input.
+    /// No limits except those of the engine (4 GiB per message, 1,000 levels of tool results inside tool
+    /// results), for trusted input.
     pub const NONE: Limits =
         Limits { message_bytes: u32::MAX as usize, depth: usize::MAX, messages: usize::MAX };
 

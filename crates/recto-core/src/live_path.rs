@@ -6,9 +6,10 @@
 //!   its view    its view    its view          conversation's)
 //! ```
 //!
-//! A lower batch keeps the view with which it was left, and the length of the log at that time. The path is a persistent
-//! stack: opening a batch pushes one node, a rollback returns to a node below. Each node also has a
-//! pointer to a node further down, so reaching a batch k below costs O(log k).
+//! A batch below the current one keeps the view with which it was left, and the length of the log at that
+//! time. The path is a persistent stack: opening a batch pushes one node, a rollback returns to a node
+//! below. Each node also has a pointer to a node further down, so reaching the batch that is k batches
+//! below costs O(log k).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -133,7 +134,7 @@ impl LivePath {
         self.current = OpenBatch::new(opening, origin, Some(left));
     }
 
-    /// A batch below the current one.
+    /// A batch below the current one; `None` if no batch below it has this number.
     pub(crate) fn left(
         &self,
         batch: BatchIndex,
@@ -166,8 +167,8 @@ impl LivePath {
         matches!(lowest.below, Below::Stored).then(|| lowest.stored_path())
     }
 
-    /// Tests that every batch below the current one is loaded, as part of the path or separately. The error
-    /// names all batches from the lowest missing one on.
+    /// Tests that every batch below the current one is loaded, as part of the path or in the cache. The error
+    /// names the lowest missing batch and all batches above it that are not part of the path.
     pub(crate) fn check_left(&self, loaded: &LoadedBatches) -> Result<(), Error> {
         let Some(path) = self.stored() else { return Ok(()) };
         let left = loaded.left.lock().expect("nothing panics here");
@@ -178,7 +179,7 @@ impl LivePath {
         }
     }
 
-    /// Tests that every batch is loaded.
+    /// Tests that every batch is loaded as part of the path. Batches in the cache do not suffice.
     pub(crate) fn check_all_loaded(&self) -> Result<(), Error> {
         match self.stored() {
             Some(_) => Err(Error::NotLoaded(Missing::Versions)),
@@ -263,8 +264,9 @@ impl LeftBatch {
         self.batch.below()
     }
 
-    /// The `far_below` pointer of the batch above this one: past two jumps of equal length, or else to
-    /// this batch. Every batch is then reachable in O(log n) steps (a skew-binary jump list).
+    /// The `far_below` pointer of the batch above this one: the target of the next two jumps if they have
+    /// equal length, otherwise this batch. Every batch is then reachable in O(log n) steps (a skew-binary
+    /// jump list).
     fn jump_from(self: &Arc<Self>) -> Arc<LeftBatch> {
         if let Some(first) = &self.far_below
             && let Some(second) = &first.far_below
@@ -282,7 +284,7 @@ impl Drop for OpenBatch {
         let mut next = std::mem::replace(&mut self.below, Below::Bottom);
         while let Below::Left(left) = next {
             let Some(left) = Arc::into_inner(left) else { return };
-            // This does not recurse, because the batches between still own it.
+            // This does not recurse: the path below `left.batch` still owns the target of `far_below`.
             drop(left.far_below);
             let Some(mut batch) = Arc::into_inner(left.batch) else { return };
             next = std::mem::replace(&mut batch.below, Below::Bottom);

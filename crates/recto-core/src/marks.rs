@@ -9,8 +9,8 @@ use crate::LogIndex;
 use crate::index_set::IndexSet;
 
 /// The mark that protects an entry. TRUNCATE, FILTER, CLEAR, FIT and BATCH_START keep a visible pinned
-/// entry, and DELETE, COMPRESS and REPLACE refuse to hide it. ROLLBACK, BATCH_END and UNDO restore an
-/// earlier view, whether it shows pinned entries or not.
+/// entry, and DELETE, COMPRESS, REPLACE and ARRANGE refuse to hide it. ROLLBACK, BATCH_END, UNDO and REDO
+/// restore an earlier view, whether it shows pinned entries or not.
 pub const PINNED: &str = "pinned";
 
 /// All marks of a conversation. A clone costs O(1).
@@ -39,8 +39,8 @@ impl Marks {
         self.0.iter().flat_map(|marks| marks.iter())
     }
 
-    /// The position of a label in alphabetical order: `Ok` if it exists, otherwise `Err` with the position
-    /// at which to insert it.
+    /// The position of a label in the order of UTF-8 bytes: `Ok` if it exists, otherwise `Err` with the
+    /// position at which to insert it.
     fn find(&self, label: &str) -> Result<usize, usize> {
         let Some(marks) = &self.0 else { return Err(0) };
         let (mut from, mut to) = (0, marks.len());
@@ -73,7 +73,7 @@ impl Marks {
         self.0 = (!marks.is_empty()).then(|| Arc::new(marks));
     }
 
-    /// The labels of all marks, in alphabetical order.
+    /// The labels of all marks, in the order of their UTF-8 bytes.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.marks().map(|mark| &*mark.label)
     }

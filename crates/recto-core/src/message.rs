@@ -43,7 +43,7 @@ struct Header {
     content: Content,
     /// The tool calls without a result and the results without a call in the same message.
     edges: Edges,
-    /// Offset of the timestamp; 0, where no value can start, if there is none.
+    /// Offset of the timestamp in the JSON. 0, at which no field value can start, if there is none.
     timestamp_at: u32,
     role: Role,
     /// See [`json::uses_minimal_escapes`].
@@ -60,7 +60,7 @@ enum Content {
         text: Span,
     },
     Parts(Box<[Part]>),
-    /// The content of a constructor that was refused with this error.
+    /// Content that a constructor received and that was refused with this error.
     Refused(Box<Error>),
 }
 
@@ -236,8 +236,8 @@ impl Message {
         first.map(|text| text.read(whole)).filter(|_| self.uses_minimal_escapes())
     }
 
-    /// The JSON-escaped [`text`](Self::text), if it is one string with the fewest possible escapes and
-    /// without a `\\u` escape. Equal texts then have equal bytes.
+    /// The JSON-escaped [`text`](Self::text), if it is one string with the fewest possible escapes that does
+    /// not contain the characters `\u`. Equal texts then have equal bytes.
     pub(crate) fn canonical_text(&self) -> Option<&str> {
         let Content::Text(text) = &self.header().content else { return None };
         let escaped = text.read(self.json());

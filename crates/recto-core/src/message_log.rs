@@ -365,7 +365,7 @@ pub(crate) fn is_loaded(entry: &LogEntry, index: LogIndex, absent: &mut Vec<LogI
     !is_absent
 }
 
-/// An error if `absent` names messages that are not loaded.
+/// Fails with [`Error::NotLoaded`] unless `absent`, the entries whose messages are not loaded, is empty.
 pub(crate) fn check_loaded(mut absent: Vec<LogIndex>) -> Result<(), Error> {
     if absent.is_empty() {
         return Ok(());

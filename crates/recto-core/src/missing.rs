@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{LogIndex, Version};
 
-/// A part of a conversation that is not loaded.
+/// A part of a conversation that is not loaded. Each variant names the method that adds the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Missing {
@@ -13,11 +13,11 @@ pub enum Missing {
     /// All versions: [`crate::PartialConversation::first`], then
     /// [`crate::PartialConversation::followed_by`] for each.
     Versions,
-    /// Batches of a live path: [`PartialConversation::add_batches`](crate::PartialConversation::add_batches).
+    /// Batches of a live path: [`crate::PartialConversation::add_batches`].
     Batches(StoredPath, Range<usize>),
-    /// The openings of all batches of a live path: [`PartialConversation::add_openings`](crate::PartialConversation::add_openings).
+    /// The openings of all batches of a live path: [`crate::PartialConversation::add_openings`].
     Openings(StoredPath),
-    /// The metadata of every log entry: [`PartialConversation::add_metadata`](crate::PartialConversation::add_metadata).
+    /// The metadata of every log entry: [`crate::PartialConversation::add_metadata`].
     Log,
     /// Messages: [`crate::PartialConversation::add_messages`].
     Messages(Vec<LogIndex>),

@@ -33,7 +33,7 @@ number! {
 }
 
 number! {
-    /// A position in the view, from 0. The position of an entry changes with every edit before it.
+    /// A position in the view, from 0. Every edit of the view can change the position of an entry.
     Position(usize)
 }
 

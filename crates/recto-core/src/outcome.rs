@@ -79,7 +79,7 @@ pub enum WarningCode {
     TornResult,
     /// A visible tool description contradicts the tools of the conversation.
     StaleTools,
-    /// A new message has tool calls in a field of another format, which the engine does not read.
+    /// A new message has tool calls or call ids in a field of another format, which the engine does not read.
     ForeignMessage,
     /// The view is empty.
     ViewEmpty,
@@ -127,7 +127,8 @@ impl Warning {
         Some(Warning { code, indices, message: code.message().to_owned() })
     }
 
-    /// The warning that the view is empty, and the operation that restores the view before it.
+    /// The warning that the view is empty. It names the operation that restores the view before the request,
+    /// if one is given.
     fn view_empty(restored_by: Option<OperationKind>) -> Warning {
         let code = WarningCode::ViewEmpty;
         let advice = restored_by.map(|kind| format!("; {} restores it", kind.as_str()));
@@ -257,7 +258,8 @@ impl Outcome {
         &self.after.state().view
     }
 
-    /// The outcome in the form of the contract. [Serializing](Serialize) writes the same faster.
+    /// The outcome in the form of the contract. [Serializing](Serialize) the outcome directly gives the same
+    /// JSON in less time.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).expect("plain data can be written")
     }

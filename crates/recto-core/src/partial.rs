@@ -2,9 +2,9 @@
 //!
 //! A [`PartialConversation`] contains its newest version. Other versions, batches, messages and the metadata
 //! of log entries may be *not loaded*. A method that needs something that is not loaded returns
-//! [`Error::NotLoaded`] and changes nothing; the error names what is [`Missing`]. The caller reads it
-//! from its store, adds it with one of the `add_` methods, and calls the method again. The engine
-//! therefore reads a long conversation without doing I/O.
+//! [`Error::NotLoaded`] and changes nothing; the error names what is [`Missing`](crate::Missing). The
+//! caller reads it from its store, adds it with the method that `Missing` documents for it, and calls the
+//! first method again. The engine therefore reads a long conversation without doing I/O.
 //!
 //! No method of [`PartialConversation`] computes a result from incomplete data, and no method returns an
 //! incomplete [`Conversation`].
@@ -157,7 +157,7 @@ impl PartialConversation {
         self.0.log.load_messages(messages);
     }
 
-    /// The indices whose messages are not loaded.
+    /// Those of the indices whose messages are not loaded. The indices must be in the log.
     pub fn missing_messages(&self, indices: impl IntoIterator<Item = LogIndex>) -> Vec<LogIndex> {
         let is_missing = |index: &LogIndex| self.0.log.message(*index).is_absent();
         indices.into_iter().filter(is_missing).collect()
@@ -335,7 +335,9 @@ fn make_record(
     Ok(Record { tools, tools_origin: saved.tools_origin, ..record })
 }
 
-/// A view of these entries. If the metadata of the log is loaded, the view shares memory with it.
+/// A view of these entries. If the metadata of the log is loaded, long runs of the view share memory with
+/// the log. Otherwise `metadata` is called for each entry, and the log takes its timestamp and whether the
+/// engine wrote it.
 fn make_view(
     log: &mut MessageLog,
     runs: &Runs,

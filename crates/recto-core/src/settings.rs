@@ -1,4 +1,4 @@
-//! Settings of a conversation, fixed when it is created.
+//! Settings of a new conversation. All but the tools are fixed when it is created.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ pub struct Settings {
     pub counter: Arc<dyn Counter>,
     /// Tokens of an image, audio or file part. Default: 1,000.
     pub media_tokens: u64,
-    /// The tools that the model may call. Their description is the first log entry.
+    /// The tools that the model may call. Default: none. Their description is the first log entry, unless the
+    /// first messages contain it.
     pub tools: Vec<Tool>,
     /// The heading of the tool description. Default: [`DEFAULT_HEADING`].
     pub heading: String,

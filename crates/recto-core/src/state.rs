@@ -1,4 +1,5 @@
-//! The state of a version: everything that ROLLBACK restores.
+//! The state of a version: its view, live path and marks. ROLLBACK to a version restores its state and its
+//! tools.
 
 use crate::live_path::LivePath;
 use crate::{Marks, Version, View};
@@ -13,7 +14,7 @@ pub(crate) struct State {
 }
 
 /// The versions that introduced the view and the marks of a state: its own version, or an earlier one
-/// with which it shares them. A version is saved as a change of these.
+/// with which it shares them. The next version is saved as a change of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origins {
     pub(crate) view: Version,

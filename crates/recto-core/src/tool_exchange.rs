@@ -1,4 +1,5 @@
-//! Tool exchanges in a view: the tool calls and results of a range whose result or call is outside it.
+//! Tool exchanges in a view: the tool calls in a range whose result is outside the range, and the tool
+//! results whose call is outside it.
 //!
 //! `edges.rs` explains how calls and results are paired, and summarises them in the nodes of the tree.
 
@@ -15,7 +16,8 @@ use crate::edges::Edge;
 pub(crate) struct OpenEdges(HashMap<Edge, usize>);
 
 impl OpenEdges {
-    /// The edges of a range. Visits only the children of nodes that have overflowed.
+    /// The edges of a range. Of the nodes inside the range, only those whose list of edges has overflowed are
+    /// entered.
     pub(crate) fn of(view: &View, range: impl RangeBounds<usize>) -> OpenEdges {
         let mut open = OpenEdges::default();
         view.0.visit(range, |_, seen| match seen {

@@ -11,7 +11,7 @@ use crate::json;
 use crate::message_log::{check_loaded, is_loaded};
 use crate::{Error, Limits, LogIndex, Message, MessageLog, Position, Role, View};
 
-/// The heading of the tool description unless another is set.
+/// The default heading of the tool description.
 pub const DEFAULT_HEADING: &str = "Available tools:";
 
 /// The default heading of earlier releases. It is recognised in every conversation.
@@ -64,7 +64,8 @@ impl Tool {
         Ok(tools)
     }
 
-    /// The value of the first field for an input schema that the tool has.
+    /// The input schema: the value of the first of the fields `input_schema`, `inputSchema` and `parameters`
+    /// that the tool has.
     fn input_schema(&self) -> Option<&str> {
         let fields = json::object(&self.json)?;
         ["input_schema", "inputSchema", "parameters"].iter().find_map(|name| fields.get(name))
@@ -100,8 +101,8 @@ impl<'de> Deserialize<'de> for Tool {
     }
 }
 
-/// Checks tools that are to be set: no provider accepts an empty name, a name of two tools, or a schema that is
-/// no object. Stored tools of earlier releases are not checked.
+/// Checks tools before they are set. Refuses what no provider accepts: an empty name, two tools with the same
+/// name, and an input schema that is not an object. Tools that are loaded from a store are not checked.
 pub(crate) fn check(tools: &[Tool]) -> Result<(), Error> {
     let mut names = HashSet::new();
     for tool in tools {

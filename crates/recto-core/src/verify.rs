@@ -76,7 +76,7 @@ struct StateChecker<'a> {
     nodes: Option<KnownNodes>,
     /// Tested marks and left batches, by address.
     seen: HashSet<usize>,
-    /// Batches opened by earlier versions were tested before.
+    /// The first version to test. Batches that earlier versions opened were tested before.
     first: Version,
     /// A view that was tested before.
     base: View,

@@ -1,7 +1,7 @@
 //! The view: an ordered, immutable list of the log entries that the model reads.
 //!
-//! A view contains no messages and no entry twice. It is a tree of the crate `sum-tree`, so a clone costs
-//! O(1). The operations that edit views are in `operation/`.
+//! A view contains indices of log entries, not their messages, and no index twice. It is a tree of the crate
+//! `sum-tree`, so a clone costs O(1). The operations that edit views are in `operation/`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -46,7 +46,7 @@ impl ViewEntry {
 }
 
 impl ViewEntry {
-    /// Adds all but the tool exchanges.
+    /// Adds everything except the edges.
     fn add_counts_to(&self, sums: &mut Sums) {
         let role = self.role().number();
         sums.counts[role] += 1;
@@ -123,7 +123,7 @@ impl Summary for Sums {
 }
 
 impl Sums {
-    /// Adds all but the tool exchanges.
+    /// Adds everything except the edges.
     fn add_counts(&mut self, later: &Self) {
         for role in 0..4 {
             self.counts[role] += later.counts[role];
@@ -261,7 +261,7 @@ impl View {
         self.position_of(index).is_some()
     }
 
-    /// Whether the two views share all nodes. Views with the same entries may not share them.
+    /// Whether the two views share all nodes. If not, they may still have the same entries.
     pub(crate) fn is_same_as(&self, other: &View) -> bool {
         self.0.is_clone_of(&other.0)
     }

@@ -148,7 +148,7 @@ struct PartFields<'a> {
     kind: Option<&'a str>,
     id: Option<&'a str>,
     name: Option<&'a str>,
-    /// The only field that may be `null`.
+    /// May be the JSON `null`. In every other field, `null` counts as absent.
     input: Option<&'a str>,
     text: Option<&'a str>,
     signature: Option<&'a str>,
@@ -227,8 +227,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the parts of the list that starts at `start`, each followed by the parts inside it. Does
-    /// not recurse, so that the limits determine the depth and not the stack. Returns whether the list
-    /// is empty, and its end.
+    /// not recurse, so that the limits bound the depth and not the size of the stack. Returns whether the
+    /// list is empty, and its end.
     fn list(&mut self, start: usize) -> Result<(bool, usize), Error> {
         // For each open list: the number of parts read, and the offset of the next one.
         let mut open = vec![(0_usize, start + 1)];

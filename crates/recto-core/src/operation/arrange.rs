@@ -1,8 +1,8 @@
 //! ARRANGE: sets the view to a list of log entries.
 //!
-//! The list is compared with the present view and split into runs of entries that are in the view in the
-//! same order. The new view shares these runs with the old one. Apart from reading the list, the cost
-//! depends on the difference: a moved entry cuts the view into four runs.
+//! The list is split into hidden entries and runs of entries that follow each other in the present view too.
+//! If the runs are long on average, the new view shares them with the old one. Apart from reading the list,
+//! the cost then depends on the difference: a moved entry cuts the view into at most four runs.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::{Error, LogIndex, Position};
 /// entries. An index that is listed twice counts once, at its first position. Leaving out a visible pinned
 /// entry is an error.
 ///
-/// For programs that maintain the list of messages themselves and mirror it in a conversation.
+/// Intended for programs that maintain the list of messages themselves and mirror it in a conversation.
 ///
 /// ```
 /// use recto_core::{Approx, Arrange, Conversation, LogIndex, Message, Settings};

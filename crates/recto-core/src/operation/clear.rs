@@ -1,4 +1,4 @@
-//! CLEAR: empties the view, except for system messages and the tool description.
+//! CLEAR: empties the view, except for pinned entries, system messages and the tool description.
 
 use sum_tree::Keep;
 
@@ -8,7 +8,9 @@ use crate::draft::Draft;
 use crate::message_log::{check_loaded, is_loaded};
 use crate::{Error, Role, RoleSet};
 
-/// Empties the view, in a new batch. The present tool description is visible afterwards.
+/// Keeps only visible pinned entries and, by default, system messages, in a new batch. If the conversation
+/// has tools, stale tool descriptions that are not pinned are hidden, and the present one is visible
+/// afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clear {
     /// Whether system messages stay. Default: true.

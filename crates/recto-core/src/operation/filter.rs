@@ -10,7 +10,8 @@ use crate::message::shorten;
 use crate::message_log::{check_loaded, is_loaded};
 use crate::{Error, RoleSet};
 
-/// Keeps the entries that pass every criterion, in a new batch. At least one criterion must be given.
+/// Keeps the entries that pass every criterion and the visible pinned entries, in a new batch. At least one
+/// criterion must be given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Keep only these roles.

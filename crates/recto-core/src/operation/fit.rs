@@ -21,9 +21,9 @@ use crate::{Error, Position, Role, RoleSet};
 /// Keeps the newest entries that fit a token budget, in a new batch.
 ///
 /// Pinned entries and system messages stay, and the longest run of the newest other entries that fits.
-/// The run never starts between a tool call and its result. If the view fits already, nothing changes
-/// and no version is made. If no run fits, the error is
-/// [`BudgetTooSmall`](Error::BudgetTooSmall) with the smallest budget that works.
+/// The run never starts between a tool call and its result, unless one of them stays in any case. If the
+/// view fits already, the operation does nothing; alone in its request, it makes no version. If no run
+/// fits, the error is [`BudgetTooSmall`](Error::BudgetTooSmall) with the smallest budget that works.
 ///
 /// Notes for an agent loop:
 ///
@@ -288,8 +288,8 @@ enum Crossing {
 
 /// The tool exchanges of a view inside which a run must not start.
 struct ToolExchanges {
-    /// Positions of a call and its result. A run must not start after the first and up to the second.
-    /// Sorted, with overlapping ones joined.
+    /// The positions of a call and of its result. A run may start at the call and after the result, but
+    /// not in between or at the result. Sorted; overlapping exchanges are joined.
     exchanges: Vec<(usize, usize)>,
 }
 

@@ -1,4 +1,5 @@
-//! The operations. One file each.
+//! The operations. Each file has one operation, or a group of related ones. `conversation.rs` performs UNDO
+//! and REDO.
 //!
 //! An operation is plain data. It has constructors for common cases, and can be written as a literal;
 //! end the literal with `..Default::default()`, because later versions may add fields:
@@ -60,7 +61,7 @@ pub enum Scope {
     /// The visible entries, in view order.
     #[default]
     Visible,
-    /// The whole log, in log order. Hidden entries become visible if they are selected.
+    /// The whole log, in log order. Hidden entries that an operation selects become visible.
     All,
 }
 
@@ -178,9 +179,9 @@ operations! {
     Mark("MARK"),
     /// Removes a mark from entries.
     Unmark("UNMARK"),
-    /// Undoes the newest request.
+    /// Undoes the newest request that is not undone.
     Undo("UNDO"),
-    /// Restores an undone request.
+    /// Reverts the newest UNDO that is not reverted yet.
     Redo("REDO"),
 }
 

@@ -4,8 +4,8 @@ use super::sorted;
 use crate::draft::Draft;
 use crate::{Error, LogIndex};
 
-/// Shows hidden entries, in a new batch: each right after the nearest visible entry with a smaller index,
-/// or at the start. Visible entries do not move.
+/// Shows hidden entries, in a new batch: each right after the visible entry with the nearest smaller index,
+/// or at the start if there is none. Visible entries keep their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restore {
     /// The entries; at least one.

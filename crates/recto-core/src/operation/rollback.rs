@@ -7,8 +7,8 @@ use crate::{BatchIndex, Error, LogIndex, Version};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rollback {
-    /// Makes a batch of the live path current again, with its last view. The tools do not change: the
-    /// present tool description replaces stale ones in that view.
+    /// Makes a batch of the live path current again, with its last view. The tools do not change: in that
+    /// view, the present tool description replaces stale ones that are not pinned.
     ToBatch(BatchIndex),
     /// Restores the view, live path, marks and tools of a version.
     ToVersion(Version),

@@ -9,9 +9,9 @@ use crate::draft::Draft;
 use crate::view::{Sums, View};
 use crate::{Error, Position, Role, RoleSet};
 
-/// Keeps a range of entries, in a new batch. At least one criterion must be given. `role` selects the
-/// entries that are counted. The other criteria are applied in the order of the fields, each to the entries
-/// that the previous one kept.
+/// Keeps a range of entries and the visible pinned entries, in a new batch. At least one criterion must be
+/// given. `role` selects the entries that are counted. The other criteria are applied in the order of the
+/// fields, each to the entries that the previous one kept.
 ///
 /// ```
 /// use recto_core::{Role, Truncate};
@@ -31,7 +31,7 @@ pub struct Truncate {
     pub remove_first: Option<usize>,
     /// Drop this many entries at the end.
     pub remove_last: Option<usize>,
-    /// Keep the entries in this range. An end past the last entry means the last entry.
+    /// Keep the entries in this range. A range that ends beyond the last entry ends after the last entry.
     pub range: Option<Range<usize>>,
     /// Count only entries of this role.
     pub role: Option<Role>,

@@ -29,7 +29,7 @@ pub(super) fn damaged(reason: impl Into<String>) -> Error {
 }
 
 impl SavedSettings {
-    /// The built-in counter with the name of the settings.
+    /// The built-in counter that the settings name.
     pub fn counter(&self) -> Result<Arc<dyn Counter>, Error> {
         let unknown = || Error::UnknownCounter { name: self.counter.clone() };
         <dyn Counter>::named(&self.counter).ok_or_else(unknown)
@@ -338,7 +338,7 @@ impl SavedBatch {
 }
 
 impl SavedVersion {
-    /// The record of the version, without its tools. Its steps may not be loaded.
+    /// The record of the version, without its tools. `steps` is `None` if the steps are not loaded.
     pub(crate) fn record(&self, state: State, steps: Option<Vec<StepRecord>>) -> Record {
         let steps = steps.or_else(|| self.steps.is_empty().then(Vec::new));
         Record {
@@ -363,7 +363,8 @@ impl SavedVersion {
         self.description.clone().unwrap_or_else(implicit)
     }
 
-    /// Tests that the stored sizes are those of the state.
+    /// Tests that the stored sizes of the view and the stored number of the current batch are those of the
+    /// state.
     pub(crate) fn check_sizes(&self, state: &State) -> Result<(), Error> {
         let sizes = (state.view.len() as u32, state.view.tokens());
         match sizes == self.figures && state.path.current_number().0 == self.batch_number as usize {

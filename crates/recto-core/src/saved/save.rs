@@ -57,10 +57,11 @@ fn save_log(log: &MessageLog) -> Vec<SavedEntry> {
         .collect()
 }
 
-/// Writes versions in order, each as a change of earlier ones. It tracks the cost of reading each version, and
-/// writes a full list when the cost of the changes would be too high.
+/// Writes versions in order, each as a change of earlier ones. It tracks the cost of reading each version,
+/// and writes a full list when the cost of the changes would be too high.
 ///
-/// A new saver can be used at any time: it writes a full list if it has no cost of the previous version.
+/// A new saver can be used at any time: if it does not know the cost of reading the previous version, it
+/// writes a full list.
 #[derive(Clone, Debug, Default)]
 pub struct Saver {
     views: HashMap<Version, ViewCost>,
@@ -72,7 +73,7 @@ pub struct Saver {
 pub(super) struct ReadCost {
     /// Number of changes.
     pub(super) depth: usize,
-    /// Size of the changes.
+    /// Size of the changes: the number of parts of a view, or of labels and entries of marks.
     pub(super) size: usize,
 }
 
@@ -90,9 +91,11 @@ struct ViewCost {
 const FEW_RUNS: usize = 8;
 /// Maximum number of runs of a view that the saver keeps.
 const MAX_KEPT_RUNS: usize = 64;
-/// Number of versions whose cost the saver keeps.
+/// Number of the newest versions whose costs the saver always keeps. It drops the costs of older versions
+/// when it has more than twice as many costs.
 const KEPT_VERSIONS: usize = 1_024;
-/// Size of changes up to which the last view of a batch is not written in full.
+/// Total number of parts of the changes up to which the last view of a batch is not written in full, even if
+/// a full list would be shorter.
 const MIN_CHANGES: usize = 64;
 /// Maximum number of changes that have to be read for a version.
 const MAX_CHANGES: usize = 256;
@@ -154,8 +157,9 @@ impl Saver {
         }
     }
 
-    /// The batches that a request opened, each with the last view of the batch below it. That view is
-    /// written as a change of the one before, or in full if the changes are longer than a full list.
+    /// The batches that a request opened, each with the last view of the batch below it. The first of these
+    /// views, and each one that a version introduced, is written by [`view`](Self::view). Any other one is
+    /// written as a change of the one before it, or in full if the changes are longer than a full list.
     fn batches(&self, before: Option<&State>, batches: Vec<&OpenBatch>) -> Vec<SavedBatch> {
         let mut saved = Vec::with_capacity(batches.len());
         let mut last: Option<&View> = None;
@@ -203,8 +207,8 @@ impl Saver {
         }
     }
 
-    /// Saves a view as a reference to `origin`, as a change of the previous view, or in full. `appended` is the
-    /// number of new entries if the request only appended entries.
+    /// Saves a view as a reference to `origin`, as a change of the view in `before`, or in full. `appended`
+    /// is the number of new entries if the request only appended entries.
     fn view(
         &self,
         before: Option<&State>,

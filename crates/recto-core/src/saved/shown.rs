@@ -18,7 +18,8 @@ pub struct ShownEntries {
     all_below: Version,
     /// The versions whose views have been added.
     views: HashSet<Version>,
-    /// Entries from this one on belong to a fork and are ignored. `None`: all entries belong to the conversation.
+    /// Entries from this one on belong to a fork and are ignored. `None`: all entries belong to the
+    /// conversation.
     entries_below: Option<u32>,
 }
 

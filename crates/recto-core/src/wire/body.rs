@@ -216,7 +216,8 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Whether one name may be a misspelling of the other: they differ only in case, `_` and one letter.
+/// Whether one name may be a misspelling of the other: apart from case and `_`, they differ in at most one
+/// letter.
 pub(super) fn is_similar(known: &str, given: &str) -> bool {
     let plain = |name: &str| -> Vec<char> {
         name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()

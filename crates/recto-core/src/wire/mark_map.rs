@@ -13,7 +13,8 @@ pub struct MarkMap {
     pub original_indices: Vec<LogIndex>,
     /// The visible entries of each role in view order, or all log entries of each role.
     pub type_indices: TypeIndices,
-    /// For each batch of the live path, the smallest index in its view when it was opened.
+    /// For each batch of the live path, the smallest index in its view when it was opened; the length of the
+    /// log if that view was empty.
     pub batch_boundaries: Vec<LogIndex>,
     /// The numbers of these batches.
     pub boundary_to_batch: Vec<BatchIndex>,

@@ -1,4 +1,5 @@
-//! JSON: reads requests in three forms, and queries; writes requests in the first form (`write.rs`).
+//! JSON: reads requests in three forms, and queries. Writes requests in the operation form, or in the
+//! modification form if only that form can express the operation (`write.rs`).
 //!
 //! | form | looks like |
 //! |---|---|

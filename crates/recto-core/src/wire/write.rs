@@ -11,8 +11,9 @@ use crate::operation::{Carry, Modification, Operation, Request, Rollback, Scope,
 use crate::{LogIndex, Message, Role, RoleSet};
 
 impl Request {
-    /// The request in the operation form, which [`from_json`](Self::from_json) reads. Every release writes
-    /// the same bytes for the same request. Messages are unchanged.
+    /// The request as JSON that [`from_json`](Self::from_json) reads: in the operation form, or in the
+    /// modification form if only that form can express the operation. Every release writes the same bytes
+    /// for the same request. Messages are unchanged.
     ///
     /// ```
     /// use recto_core::{Request, Truncate};
