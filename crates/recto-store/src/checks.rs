@@ -1,7 +1,8 @@
 //! Checks of requests that are the same in every store.
 //!
-//! Names, keys and tenants may be any text that each of the databases can store, order and look up:
-//! other scripts, control characters, spaces at the ends. A store checks before it writes anything.
+//! Names, keys and tenants may be any text that each of the databases can store, order and look up, also
+//! with letters of any script, control characters, and spaces at the ends. A store checks a request before
+//! it writes anything.
 
 use crate::{Commit, Error, IdempotencyKey, NewConversation, RestoredConversation, Seal};
 
@@ -28,7 +29,7 @@ pub(crate) fn check_new(new: &NewConversation) -> Result<(), Error> {
     check_name(&new.name)
 }
 
-/// A removed conversation has no name.
+/// Checks conversations to restore. A removed one has no name, so its name is not checked.
 pub(crate) fn check_restored(restored: &[RestoredConversation]) -> Result<(), Error> {
     restored.iter().try_for_each(|restored| match restored.is_removed {
         true => check("tenant", &restored.new.tenant.0),

@@ -59,7 +59,7 @@ pub enum Error {
         /// Its name or id.
         name: String,
     },
-    /// A conversation of that name exists.
+    /// A conversation of that name or id exists.
     #[error("there is a conversation {name:?} already; choose another name, or rename that one")]
     ConversationExists {
         /// The name.
@@ -71,7 +71,7 @@ pub enum Error {
         /// The key.
         key: String,
     },
-    /// A name, key or tenant that not every store can hold.
+    /// A name, key or tenant that not every store can hold, or a malformed id of a conversation.
     #[error("a {what} cannot {reason}")]
     InvalidText {
         /// The kind of text: `name`, `key`, `tenant` or `conversation id`.
@@ -131,7 +131,8 @@ pub enum Error {
          look at the disk, then open the store again"
     )]
     ReadOnly,
-    /// The connection or the disk failed during the commit.
+    /// The request may be stored: the connection or the disk failed during the commit, or the server did not
+    /// answer.
     #[error(
         "the store failed while it accepted the request, so the outcome is unknown; \
          repeat the request with the same idempotency key to find out"
@@ -206,8 +207,8 @@ fn first_of(texts: &[String]) -> String {
     }
 }
 
-/// The cause of a store error: an I/O error, a result code of SQLite or a SQLSTATE. It contains no
-/// stored data and no password.
+/// The cause of a store error: an I/O error, a result code of SQLite, a stored value of the wrong type, or a
+/// SQLSTATE. It contains no stored data and no password.
 #[derive(Clone)]
 pub struct Cause {
     error: Arc<dyn StdError + Send + Sync>,
@@ -219,7 +220,7 @@ impl Cause {
         Cause { error: Arc::new(error), is_damage }
     }
 
-    /// Whether the database reports damage, or an answer that only damage explains.
+    /// Whether the database reports damage, or fails in a way that only damage explains.
     pub(crate) fn is_damage(&self) -> bool {
         self.is_damage
     }

@@ -4,9 +4,9 @@
 //! crate `recto` writes the rows; `docs/format.md` describes them.
 //!
 //! ```text
-//!   conversations   name, settings, and the conversations it was forked from
+//!   conversations   name, settings, and the conversation it was forked from
 //!   commits         the newest accepted requests, one row each: the version and its new log entries
-//!   pages           older versions and log entries, many in a row, compressed
+//!   pages           older versions and log entries, many per row, compressed
 //!   keys            idempotency keys of requests
 //!   words           words of log entries, for the search
 //! ```

@@ -1,7 +1,7 @@
 //! Lineages: which conversations a conversation was forked from.
 //!
-//! A store keeps only the direct ancestor of a fork, so a fork takes the same space however deep it is. The
-//! others are those of the direct ancestor.
+//! A store keeps only the direct ancestor of a fork, so a fork takes the same space however deep it is. Its
+//! other ancestors are the ancestors of the direct one.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -43,13 +43,13 @@ mod id_text {
 /// the lineages of forks of forks that were read together share memory.
 #[derive(Clone, Default)]
 pub struct Lineage {
-    /// The ancestors of the deepest fork.
+    /// The ancestors of the deepest fork that shares this memory. The first `len` belong to this lineage.
     chain: Arc<Vec<Ancestor>>,
     len: usize,
 }
 
 impl Lineage {
-    /// The first ancestors. O(1).
+    /// The lineage of the first `len` ancestors. O(1).
     pub fn up_to(&self, len: usize) -> Lineage {
         Lineage { chain: self.chain.clone(), len: len.min(self.len) }
     }

@@ -40,7 +40,7 @@ struct Tables {
 
 struct Rows {
     tenant: Tenant,
-    /// Without its lineage.
+    /// Without its lineage. Its head is that of the first commit; the newest one is in `commits`.
     row: ConversationRow,
     /// The direct ancestor.
     parent: Option<Ancestor>,
@@ -103,7 +103,7 @@ impl Tables {
         }
         let parent = lineage.last().copied();
         if let Some(parent) = parent
-            // A conversation that was removed or belongs to another tenant cannot be forked.
+            // A conversation whose rows were deleted, or that belongs to another tenant, cannot be forked.
             && self.rows(parent.id)?.tenant != tenant
         {
             return Err(unknown(parent.id));

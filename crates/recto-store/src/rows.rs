@@ -53,8 +53,9 @@ pub type ReadCommit = (u32, Result<CommitRow, Error>);
 pub struct Unpacked {
     /// The commits with their versions, in order. A damaged one is an error.
     pub commits: Vec<ReadCommit>,
-    /// Increases with every [rewrite](crate::Store::rewrite) of a conversation of the same tenant. Rows that
-    /// were read when it was lower may hold messages that are erased or pruned by now.
+    /// Increases with every [rewrite](crate::Store::rewrite) and every
+    /// [restoration](crate::Store::restore) of a conversation of the same tenant. Rows that were read when it
+    /// was lower may hold messages that are erased or pruned by now.
     pub rewrites: u64,
 }
 
@@ -127,7 +128,7 @@ pub struct Commit {
     pub words: Vec<WordsOf>,
     /// Older rows that are packed into pages in the same transaction.
     pub seal: Option<Seal>,
-    /// The number of rewrites when the writer read the rows. If it has increased, the commit fails with
+    /// The number of rewrites when the writer read the rows. If it has changed, the commit fails with
     /// `RowsChanged`, because the request may depend on a message that is erased by now. `None` skips the
     /// check.
     pub rewrites: Option<u64>,
@@ -141,8 +142,8 @@ pub struct Seal {
     /// The pages that replace them.
     pub pages: Vec<Page>,
     /// The bodies of the packed rows as the writer has read them, in order. If another writer has
-    /// packed or rewritten some of them since, the commit fails with `RowsChanged`; otherwise it would
-    /// restore erased messages. `None` skips the check.
+    /// packed or rewritten some of them since, the commit fails with `RowsChanged`, because it could restore
+    /// erased messages. `None` skips the check.
     pub rows: Option<Vec<Vec<u8>>>,
 }
 
@@ -159,7 +160,7 @@ impl Seal {
 /// An idempotency key with the request that used it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// The key, chosen by the client.
+    /// The key, chosen by the caller.
     pub key: String,
     /// Hash of the request. It detects another request with the same key.
     pub request: [u8; 32],
@@ -201,7 +202,7 @@ pub struct SurveyedConversation {
     /// The name; `None` if the conversation was removed and its rows are kept for its forks. If the row
     /// is damaged, it may be wrong.
     pub name: Option<String>,
-    /// The row, or the damage of it.
+    /// The row, or its damage.
     pub row: Result<ConversationRow, Error>,
 }
 
@@ -223,11 +224,11 @@ pub struct Rewrite {
     pub pages: Vec<Page>,
     /// Entries to remove from the search index.
     pub forget: Vec<u32>,
-    /// The forks whose views were checked. If another fork exists, the rewrite fails with `Forked`;
-    /// otherwise that fork would lose messages. `None` skips the check.
+    /// The forks whose views were checked. If another fork exists, the rewrite fails with `Forked`, because
+    /// that fork could lose messages. `None` skips the check.
     pub forks: Option<Vec<ConversationId>>,
     /// Hashes of the rows that these were made from. If the stored rows differ, the rewrite fails with
-    /// `RowsChanged`; otherwise it would restore messages erased since. `None` skips the check.
+    /// `RowsChanged`, because it could restore messages that were erased since. `None` skips the check.
     pub known: Option<KnownRows>,
 }
 

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use crate::ConversationId;
 
-/// Maximum length of a word in bytes. Longer words are truncated, because keys, hashes and base64
-/// images would inflate the index.
+/// The length in bytes from which a word gets no more letters; its last letter can end after this length.
+/// Long words are truncated, because keys, hashes and base64 images would inflate the index.
 pub const MAX_WORD: usize = 64;
 
-/// The words of a text in lower case, each once, in alphabetical order.
+/// The words of a text in lower case, each once, ordered by their bytes.
 ///
 /// A word is a run of letters and digits. In scripts without spaces each letter is a word, so that a
 /// search finds parts of a text.
@@ -84,8 +84,8 @@ pub struct Hit {
     pub entry: u32,
 }
 
-/// The words of entries in a search index, each set of words as one number. A verification compares them
-/// with the messages.
+/// For each entry of a search index, one number: the sum of the hashes of its words. A verification compares
+/// the numbers with the messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordSums(BTreeMap<Hit, u64>);
 
@@ -190,7 +190,7 @@ impl Finder {
     }
 }
 
-/// Chinese, Japanese, Thai, Lao, Khmer, Myanmar.
+/// Whether a letter is of a script without spaces: Chinese, Japanese, Thai, Lao, Khmer, Myanmar.
 fn is_written_without_spaces(letter: char) -> bool {
     matches!(letter,
         '\u{0E00}'..='\u{0EFF}'

@@ -3,10 +3,13 @@
 //! | failure | reaction |
 //! |---|---|
 //! | conflict with another transaction (40001, 40P01) | up to 12 attempts within seconds |
-//! | connection lost, or 40003 | up to 12 attempts: each can detect what an earlier one did. If all fail, the outcome is unknown |
-//! | no response within the time limit | no retry. If it was a write, the outcome is unknown |
+//! | connection lost, or 40003 | up to 12 attempts: each can detect what an earlier one did |
+//! | no response within the time limit | no retry |
 //! | server not reachable | 3 attempts; 12 if the outcome of an earlier one is in doubt |
 //! | any other | returned at once |
+//!
+//! After the connection of a write was lost, or a write had no response, the outcome of the write is unknown
+//! unless a later attempt succeeds or is refused.
 
 use std::ops::ControlFlow;
 use std::time::Duration;

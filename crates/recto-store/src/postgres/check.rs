@@ -7,8 +7,8 @@ use super::fault::Fault;
 use crate::Error;
 use crate::error::Cause;
 
-/// Statements that read every byte, so that the server verifies its page checksums if it has any, and
-/// count rows without a conversation.
+/// Statements that count rows without their counterpart in another table, and gaps between rows. The first
+/// five also read the large columns, so that the server verifies its page checksums if it has them.
 const CHECKS: [(&str, &str); 9] = [
     (
         "recto_commits",

@@ -108,7 +108,7 @@ LEFT JOIN LATERAL (
 ORDER BY part.n, m.version";
 
 impl PostgresStore {
-    /// Reads all commits of conversations that share rows.
+    /// Reads all unpacked commits of conversations of one tenant.
     pub(super) async fn read_commits_of(
         &self,
         ids: &[ConversationId],
@@ -148,7 +148,8 @@ impl PostgresStore {
         self.connections.write(ACTION, |in_doubt| self.try_to_accept(&draft, in_doubt)).await
     }
 
-    /// Accepts several requests of one conversation in one transaction: all of them or none.
+    /// Accepts several requests. If all are of one conversation, one transaction accepts all of them or none.
+    /// Otherwise they are accepted one after the other.
     pub(super) async fn accept_all(&self, commits: Vec<Commit>) -> Result<(), Error> {
         for commit in &commits {
             checks::check_commit(commit)?;
@@ -177,8 +178,8 @@ impl PostgresStore {
         for (number, draft) in drafts.iter().enumerate() {
             if !draft.insert(&transaction, &tenant).await? {
                 transaction.rollback().await?;
-                // An earlier attempt has written all rows or none. If it has written all, the first row is
-                // refused.
+                // An earlier attempt has written all rows or none. If it has written all, the first row
+                // cannot be inserted again.
                 return draft.find_reason(&client, &tenant, in_doubt && number == 0).await;
             }
             if let (Some(seal), Some(pages)) = (&draft.commit.seal, &draft.pages) {
@@ -206,7 +207,7 @@ impl PostgresStore {
 /// A request as the parameters of its statement.
 struct CommitDraft<'a> {
     commit: &'a Commit,
-    /// Identifies the row as written by this request after a lost connection.
+    /// Stored in the row. After a lost connection it shows whether this request has written the row.
     attempt: Uuid,
     words: WordColumns,
     pages: Option<PageColumns<'a>>,
@@ -222,7 +223,7 @@ impl<'a> CommitDraft<'a> {
         }
     }
 
-    /// Inserts the row with its key and words. Returns whether its version was the next one.
+    /// Inserts the row with its key and words. Returns whether the row was inserted.
     async fn insert(&self, client: &impl GenericClient, tenant: &[u8]) -> Result<bool, Fault> {
         let CommitRow { head, body } = &self.commit.row;
         let (version, entries) = (i64::from(head.version), i64::from(head.entries));
@@ -360,7 +361,7 @@ pub(super) fn take_part<'a>(rows: &mut &'a [Row], n: i64) -> Result<&'a [Row], F
     Ok(part)
 }
 
-/// The commits of a conversation in rows. No row means that there is no conversation.
+/// Decodes rows as the commits of a conversation. No row means that there is no conversation.
 fn unpacked(rows: &[Row], id: ConversationId) -> Result<Unpacked, Fault> {
     let Some(first) = rows.first() else { return Err(unknown(id)) };
     let rewrites: i64 = first.try_get("rewrites")?;

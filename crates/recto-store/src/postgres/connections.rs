@@ -19,8 +19,9 @@ use crate::Error;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Session settings: every row is found by its key. A server that made its plans while the tables
-/// were small would otherwise read whole tables for each request, until it analyses them again.
+/// Settings of each session. Without sequential scans, the server finds every row by its key. A server that
+/// made its plans while the tables were small would otherwise read whole tables for each request, until it
+/// analyses them again.
 const SESSION_SETTINGS: &str = "SET enable_seqscan = off; SET jit = off";
 
 /// A pool of connections. It opens a connection when a request needs one and none is idle.
@@ -47,7 +48,7 @@ impl Connections {
         }
         let connect_timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT_WITHIN);
         config.keepalives_idle(Duration::from_secs(30));
-        // A connection that the server has closed is not lent again; an idle one is not queried.
+        // Before the pool reuses a connection, it checks without a query that the server has not closed it.
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let limits = format!(
             "SET lock_timeout = {}; SET statement_timeout = {}",
@@ -75,8 +76,8 @@ impl Connections {
         Ok(self.pool.get().await?)
     }
 
-    /// Opens the first connection. If the server accepts the connection and does not respond, there is no
-    /// second attempt.
+    /// Opens the first connection. If that takes longer than `answer_timeout`, opening the store fails. Other
+    /// failures are ignored here.
     pub(super) async fn check(&self) -> Result<(), Error> {
         match self.limited(async { self.get().await.map(drop) }).await {
             Err(Fault::Silent(reason)) => Err(Error::failed("opening the store", reason)),
@@ -85,8 +86,8 @@ impl Connections {
         }
     }
 
-    /// Performs work on whole tables, which can be repeated. It has a connection of its own without a time limit
-    /// for statements. While it lasts, the server has to answer on another connection.
+    /// Performs repeatable work on whole tables. It takes a connection out of the pool and removes the time
+    /// limit of its statements. During the work, the server has to answer on another connection.
     pub(super) async fn long<T, F>(
         &self,
         action: &'static str,
@@ -122,7 +123,7 @@ impl Connections {
         }
     }
 
-    /// Performs a request that only reads. Each attempt has the time limit.
+    /// Performs a request that only reads. Each attempt ends after `answer_timeout`.
     pub(super) async fn read<T, F>(
         &self,
         action: &'static str,
@@ -134,8 +135,8 @@ impl Connections {
         Attempts::of_read(action).perform(|_| self.limited(attempt())).await
     }
 
-    /// Performs a request that changes something. Each attempt has the time limit, and receives whether an
-    /// earlier one may have done the work.
+    /// Performs a request that changes something. Each attempt ends after `answer_timeout`, and receives
+    /// whether an earlier one may have done the work.
     pub(super) async fn write<T, F>(
         &self,
         action: &'static str,
@@ -147,8 +148,8 @@ impl Connections {
         Attempts::of_write(action).perform(|in_doubt| self.limited(attempt(in_doubt))).await
     }
 
-    /// An attempt that ends after the time limit. A server that is stopped or cut off without closing its
-    /// connections would otherwise be waited for without an end.
+    /// Performs an attempt, and ends it after `answer_timeout`. Without this limit, an attempt would wait
+    /// forever for a server that is stopped or cut off without closing its connections.
     async fn limited<T>(
         &self,
         attempt: impl Future<Output = Result<T, Fault>>,

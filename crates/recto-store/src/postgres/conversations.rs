@@ -403,7 +403,7 @@ fn named(row: &Row, name: String) -> Result<ConversationRow, Fault> {
     })
 }
 
-/// Completes the lineages of conversations that were read, which have only the direct ancestor.
+/// Completes the lineages of conversations that were read. Their rows have only the direct ancestor.
 async fn fill_lineages(
     client: &impl GenericClient,
     tenant: &[u8],
@@ -448,7 +448,8 @@ fn fill_surveyed_lineages(found: &mut [SurveyedConversation]) {
     }
 }
 
-/// Fails if the table of forks and the lineages of a tenant differ. What is deleted depends on the forks.
+/// Fails if the table of forks and the lineages of a tenant differ. Rows that no fork shares are deleted, so
+/// the table must be complete.
 pub(super) async fn check_parents(
     client: &impl GenericClient,
     tenant: &[u8],
@@ -464,7 +465,7 @@ pub(super) async fn check_parents(
     }
 }
 
-/// The direct ancestor in a stored lineage. Rows of format 2 and earlier have the others before it.
+/// The direct ancestor in a stored lineage. In rows of format 2 and earlier, the older ancestors precede it.
 pub(super) fn parent(text: &str, id: ConversationId) -> Result<Option<Ancestor>, Fault> {
     let read: Result<Vec<Ancestor>, _> = serde_json::from_str(text);
     let mut read = read.map_err(|_| {

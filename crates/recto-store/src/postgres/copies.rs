@@ -60,7 +60,7 @@ impl PostgresStore {
         }
     }
 
-    /// Reads a part of the search index: the entries behind one.
+    /// Reads a part of the search index: at most 4096 entries, those that follow the entry `after`.
     async fn read_words(
         &self,
         tenant: &Tenant,

@@ -16,8 +16,9 @@ use crate::error::{Cause, Reason};
 pub struct SqlStateCode(pub String);
 
 impl SqlStateCode {
-    /// Whether the server reports damage, or cannot read what it stores. The other codes say what a request may
-    /// not do, or what the server cannot do now: a lock, a time limit, the permissions, the disk's room.
+    /// Whether the server reports damage, or cannot read what it stores. All other codes mean that the server
+    /// forbids the request or cannot execute it now, for example because of a lock, a time limit or a full
+    /// disk.
     fn is_damage(&self) -> bool {
         let class = self.0.get(..2).unwrap_or_default();
         matches!(class, "21" | "22" | "23" | "42" | "58" | "XX") && self.0 != "42501"
@@ -36,7 +37,7 @@ pub(super) enum Fault {
     /// The server did not answer within the time limit: it has executed the attempt completely or not at
     /// all, or will do so. Another attempt would have to wait as long.
     Silent(Reason),
-    /// No connection was available, so the server has received nothing.
+    /// No connection could be opened, so the server has received nothing.
     Unreachable(Reason),
     /// Nothing has changed, and another attempt would not help.
     Failed(Reason),
@@ -51,7 +52,8 @@ impl From<Error> for Fault {
 impl From<tokio_postgres::Error> for Fault {
     fn from(error: tokio_postgres::Error) -> Fault {
         let Some(state) = error.code() else {
-            // Without an answer of the server, everything but misuse of the driver is a lost connection.
+            // The server sent no error code: the connection was lost, or the driver failed, for example to
+            // decode an answer.
             let lost = error.is_closed() || is_io(&error);
             return match lost {
                 true => Fault::Lost(with_io("the connection to the server was lost", error)),
@@ -92,7 +94,7 @@ impl From<PoolError> for Fault {
     }
 }
 
-/// Whether an insertion failed because the table has a row with the same key.
+/// Whether an insertion or an update failed because the table has a row with the same key.
 pub(super) fn is_taken_in(error: &tokio_postgres::Error, table: &str) -> bool {
     let Some(error) = error.as_db_error() else { return false };
     // In distributed tables, the number of the shard follows the name.

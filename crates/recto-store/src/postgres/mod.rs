@@ -16,10 +16,12 @@
 //! - Packing deletes the packed rows, and compares them with what was packed, before it stores their
 //!   pages.
 //! - The usual append is one statement: one round trip, one flush of the server's log.
-//! - Every key and every condition contains the tenant, and only rows are locked. So the tables can be
-//!   distributed over machines by tenant.
-//! - A row contains the id of the attempt that wrote it. If the connection breaks, the attempt is
-//!   repeated on another one: it succeeds, or the stored row shows which attempt has succeeded.
+//! - Requests find rows by keys that start with the tenant, and lock only rows. So the tables can be
+//!   distributed over machines by tenant. There are two exceptions: the id of a conversation is looked up
+//!   in all tenants; and erasing, pruning and cleaning lock whole tables.
+//! - A commit contains an id of the write that inserted it (`attempt`). If the connection breaks, the write
+//!   is repeated on another one: it succeeds, or the stored rows show that an earlier attempt has
+//!   succeeded.
 //! - Names and keys are bytes, so that every store accepts and orders the same ones.
 //!
 //! Error texts consist of this crate's words and a SQLSTATE, never of the server's message, which can
@@ -100,8 +102,8 @@ pub struct PostgresOptions {
     /// Erasing, verifying and opening work on whole tables and have no such limit. Default: 60 seconds.
     pub statement_timeout: Duration,
     /// How long a request waits for a server that does not answer, for example because it is stopped. After
-    /// it, a read fails, and the [outcome of a write is unknown](Error::UnknownOutcome). Longer than
-    /// `statement_timeout`, so that the server answers first if it can. Default: 90 seconds.
+    /// it, a read fails, and the [outcome of a write is unknown](Error::UnknownOutcome). It should be longer
+    /// than `statement_timeout`, so that the server answers first if it can. Default: 90 seconds.
     pub answer_timeout: Duration,
     /// Whether a new store has a search index. Default: true. An existing store keeps what it was
     /// created with.
@@ -126,9 +128,10 @@ impl PostgresStore {
     /// Opens the store in a database. Creates its tables if they are missing, and migrates older ones.
     ///
     /// Parameters in the address override fields of the options:
-    /// `postgres://localhost/conversations?lock_timeout=2s&statement_timeout=30s`. They are `connections`, `wait`,
-    /// `erase_wait`, `lock_timeout`, `statement_timeout` and `answer_timeout`. A time has a unit: `ms`, `s`
-    /// or `min`. If the address has `statement_timeout` only, `answer_timeout` is 30 seconds longer.
+    /// `postgres://localhost/conversations?lock_timeout=2s&statement_timeout=30s`. They are `connections`,
+    /// `wait`, `erase_wait`, `lock_timeout`, `statement_timeout` and `answer_timeout`. A time has a unit:
+    /// `ms`, `s` or `min`. If the address has `statement_timeout` and no `answer_timeout`, the latter is 30
+    /// seconds longer.
     pub async fn open(address: &str, options: PostgresOptions) -> Result<PostgresStore, Error> {
         let Parameters { address, encryption, options } = Parameters::read(address, options)?;
         let connections = Connections::new(&address, encryption, &options)?;

@@ -4,8 +4,9 @@
 //! pages. So a page with a message that was erased at the same time is never written: as a dead row it could
 //! stay in the table's file.
 //!
-//! The commit has locked the newest row before, which removing and rewriting lock too. So they come
-//! before the packing, and then the rows are not what was packed; or after it, and find the pages.
+//! Before it packs, the commit has locked the row that was the newest one. Removing and rewriting lock the
+//! newest row too. So each of them is either finished before the packing, which then fails if the rows were
+//! changed, or it starts after the packing and finds the pages.
 
 use deadpool_postgres::Transaction;
 

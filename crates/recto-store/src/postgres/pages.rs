@@ -71,7 +71,7 @@ impl PostgresStore {
         pages(&rows, id, kind)
     }
 
-    /// Reads pages of conversations that share rows: for each, those that contain some of its numbers.
+    /// Reads pages of conversations of one tenant: for each, those that contain some of its numbers.
     pub(super) async fn read_pages_of(
         &self,
         parts: &[(ConversationId, Range<u32>)],
@@ -97,7 +97,7 @@ impl PostgresStore {
     }
 }
 
-/// The pages of a conversation in rows. No row means that there is no conversation.
+/// Decodes rows as the pages of a conversation. No row means that there is no conversation.
 fn pages(rows: &[Row], id: ConversationId, kind: PageKind) -> Result<Vec<Page>, Fault> {
     if rows.is_empty() {
         return Err(unknown(id));

@@ -40,12 +40,12 @@ const DRIVER: [&str; 17] = [
 /// How much longer the client waits for an answer than the server may work on a statement.
 const ANSWER_MARGIN: Duration = Duration::from_secs(30);
 
-/// An address, divided.
+/// An address, divided into the part for the driver and the parameters of this crate.
 pub(super) struct Parameters {
     /// The address for the driver.
     pub(super) address: String,
     pub(super) encryption: Encryption,
-    /// The given options, with those of the address in their place.
+    /// The given options, overridden by those in the address.
     pub(super) options: PostgresOptions,
 }
 

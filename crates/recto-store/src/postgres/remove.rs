@@ -1,8 +1,8 @@
 //! Removing conversations.
 //!
-//! Removing deletes the name of a conversation and closes its newest row, so that no row can be
-//! inserted after it. It deletes the rows that no conversation with a name shares: its own, and those
-//! of ancestors that were only kept for it. One transaction does all of this.
+//! Removing deletes the name of a conversation. If forks share its rows, the newest row is closed, so that no
+//! row can be inserted after it. Otherwise the rows are deleted, and so are those of removed ancestors that
+//! were kept only for this conversation. One transaction does all of this.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ WHERE tenant = $1 AND id = ANY ($2::uuid[])
 ORDER BY id
 FOR UPDATE";
 
-/// Whether conversations have a name, and how many forks they have.
+/// Whether conversations were removed, which direct ancestors they have, and how many direct forks.
 const USES: &str = r"
 SELECT c.id, c.name IS NULL AS is_removed, p.parent,
     (SELECT count(*) FROM recto_parents f WHERE f.tenant = $1 AND f.parent = c.id) AS forks
@@ -112,8 +112,8 @@ impl PostgresStore {
     }
 }
 
-/// The conversations whose rows are used no more: from the removed one up, those without a name and without
-/// another fork.
+/// The conversations whose rows are no longer used: the removed one if it has no fork, then each direct
+/// ancestor that has no name and no other fork.
 async fn unused(
     transaction: &Transaction<'_>,
     tenant: &[u8],
@@ -128,7 +128,7 @@ async fn unused(
     }
     let mut unused = Vec::new();
     let mut next = Some(id);
-    // Above the removed one, the fork below is one of the forks.
+    // The forks of an ancestor include the one that was added to `unused` before it.
     while let Some((id, (is_removed, forks, parent))) = next.and_then(|id| known.remove_entry(&id))
         && is_removed
         && forks == i64::from(!unused.is_empty())

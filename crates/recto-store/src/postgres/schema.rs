@@ -93,9 +93,10 @@ INSERT INTO recto_format (format, search) VALUES (0, true);
 /// Adds the policy column; older programs do not change it.
 const FORMAT_2: &str = "ALTER TABLE recto_conversations ADD COLUMN policy text";
 
-/// Records and role bytes of this format can contain more than those of format 2: see `docs/format.md`. A fork has
-/// only its direct ancestor, in `lineage` and in `recto_parents`. Programs of format 2 would not
-/// find the forks of forks that a prune must respect; without `recto_forks` their forks, prunes and removals fail.
+/// Records and role bytes of this format can contain more than those of format 2: see `docs/format.md`. A
+/// fork has only its direct ancestor, in `lineage` and in `recto_parents`. Programs of format 2 would not
+/// find the forks of forks that a prune must respect. So `recto_forks` is dropped: without it, their attempts
+/// to fork, prune and remove fail.
 const FORMAT_3: &str = r"
 CREATE TABLE recto_parents (
     tenant bytea NOT NULL,
@@ -114,8 +115,9 @@ CREATE TABLE recto_rewrites (
 );
 ";
 
-/// Columns that are compressed already are not compressed again. The planner keeps no statistics of
-/// bodies and words, because statistics contain samples of values, also of erased ones.
+/// Columns that are compressed already are not compressed again. The planner keeps no statistics of bodies,
+/// metadata, words, keys, names and settings, because statistics contain samples of values, also of erased
+/// ones.
 const TUNING_1: &[&str] = &[
     "ALTER TABLE recto_commits ALTER COLUMN body SET STORAGE EXTERNAL",
     "ALTER TABLE recto_pages ALTER COLUMN body SET STORAGE EXTERNAL",
@@ -129,7 +131,7 @@ const TUNING_1: &[&str] = &[
     "ALTER TABLE recto_conversations ALTER COLUMN settings SET STATISTICS 0",
 ];
 
-/// Commits stay inline instead of in a TOAST table, because they are soon packed.
+/// Commits of up to 8160 bytes stay inline instead of in a TOAST table, because they are soon packed.
 const TUNING_2: &[&str] = &["ALTER TABLE recto_commits SET (toast_tuple_target = 8160)"];
 
 /// Creates or migrates the tables. Returns whether the store has a search index.

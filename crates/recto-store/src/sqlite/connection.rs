@@ -15,7 +15,7 @@ use super::fault::is;
 thread_local! {
     /// Whether this thread had to wait for another writer.
     static WAITED: Cell<bool> = const { Cell::new(false) };
-    /// How long this thread waits for a lock. SQLite's busy handler takes no argument of ours.
+    /// How long this thread waits for a lock. SQLite's busy handler takes no such argument, so it reads this.
     static LIMIT: Cell<Duration> = const { Cell::new(super::DEFAULT_WAIT) };
     /// When this thread started to wait.
     static START: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -31,9 +31,10 @@ pub(super) fn wait_at_most(limit: Duration) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Write,
-    /// The file or its folder cannot be written. SQLite then needs files of a writer beside it.
+    /// The file or its folder cannot be written. SQLite then needs the log and its index, which a writer
+    /// creates beside the file.
     ReadOnly,
-    /// As `ReadOnly`, and no writer has left files beside it: the file is complete as it is.
+    /// As `ReadOnly`, but there is no log beside the file, or it is empty: the file alone is complete.
     Immutable,
 }
 
@@ -68,7 +69,7 @@ fn configure(mut db: Connection) -> rusqlite::Result<Connection> {
     // Everything that is deleted is overwritten, also what is packed into pages: otherwise free space
     // would keep the text of messages that are erased or removed later.
     db.pragma_update(None, "secure_delete", true)?;
-    // A log that grew during a long read is truncated.
+    // A log that grew during a long read is truncated to 16 MiB.
     db.pragma_update(None, "journal_size_limit", 16 << 20)?;
     Ok(db)
 }
@@ -130,7 +131,7 @@ fn wait(attempt: i32) -> bool {
     start.elapsed() < LIMIT.get()
 }
 
-/// Sleeps before the next attempt, longer with each attempt, at most 10 ms.
+/// Sleeps for a random time before the next attempt. The longest time grows with each attempt, up to 10.1 ms.
 fn pause(attempt: i32) {
     WAITED.set(true);
     let longest = 200 * (1 + attempt.clamp(0, 49) as u64);

@@ -61,8 +61,8 @@ pub(super) fn reason(error: &rusqlite::Error) -> Reason {
 #[error("a stored value has another type than it was written with")]
 struct WrongType;
 
-/// Whether SQLite reports damage. It does so with many codes; those that say what it cannot do now are not
-/// among them.
+/// Whether SQLite reports damage. Damage can cause many codes, so every code counts as damage except those
+/// that say what SQLite cannot do now.
 fn is_damage(error: &rusqlite::ffi::Error) -> bool {
     !matches!(
         error.code,

@@ -35,12 +35,12 @@ const MAX_RECOVERY_ATTEMPTS: u64 = 8;
 /// Whether a request that fails half-way can be undone without the other requests of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Savepoints {
-    /// No: it hardly ever happens, and then the whole group is executed again.
+    /// No. Requests hardly ever fail half-way; if one does, the whole group is executed again.
     None,
     Each,
 }
 
-/// Counts the words that wait for the index. A damaged index does not keep the file from being opened.
+/// Counts the entries that wait for the index. A damaged index does not keep the file from being opened.
 fn waiting_in(db: &Connection) -> Waiting {
     Waiting::in_file(db).unwrap_or_else(|fault| {
         let error = fault.for_log();
@@ -59,7 +59,8 @@ pub(super) struct FileWriter {
     newest: NewestVersions,
     /// How long a write waits for other processes.
     wait: Duration,
-    /// Set after the disk failed to sync: later commits could not be trusted.
+    /// Set after a commit failed for another reason than a full disk, a lock or a lack of memory, for example
+    /// because the disk failed to sync. Later commits could not be trusted.
     is_read_only: bool,
 }
 
@@ -126,7 +127,7 @@ impl GroupWriter for FileWriter {
     fn roll_back(&mut self) {
         self.newest.clear();
         if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
-            // No other connection reads the changes of this one; a new connection drops them.
+            // The changes are in this connection alone, so replacing the connection drops them.
             if let Err(fault) = self.open_again() {
                 let error = fault.for_log();
                 tracing::warn!(error, "the file could not be opened again after a failed rollback");
@@ -152,8 +153,8 @@ impl FileWriter {
         Ok(FileWriter { files, db, has_index, waiting, newest, wait, is_read_only: false })
     }
 
-    /// Moves the content of a log that was deleted or replaced into the file: it contains acknowledged requests
-    /// that no other connection finds.
+    /// Moves the content of a log that was deleted or replaced into the file, because the log contains
+    /// acknowledged requests that no other connection finds.
     fn save_lost_log(&self) {
         if self.files.is_only_log_lost()
             && let Err(fault) = erasure::checkpoint(&self.db)
@@ -200,7 +201,7 @@ impl FileWriter {
         Ok(Some(results))
     }
 
-    /// Counts the words that wait for the index, and moves them into it if there are many.
+    /// Counts the entries that wait for the index, and moves them into it if there are many.
     fn index_words(
         &self,
         requests: &[WriteRequest],
@@ -244,7 +245,8 @@ impl FileWriter {
         error: &rusqlite::Error,
     ) -> Vec<Result<(), Error>> {
         self.roll_back();
-        // A full disk or a lock stops a commit before its last write; other faults may come after it.
+        // A full disk, a lock or a lack of memory stops a commit before its last write. Other faults may come
+        // after it.
         let is_harmless = [ErrorCode::DiskFull, ErrorCode::DatabaseBusy, ErrorCode::OutOfMemory]
             .iter()
             .any(|code| fault::is(error, *code));
@@ -268,7 +270,8 @@ impl FileWriter {
         let not_stored = || Error::failed("making requests durable", fault::reason(error));
         let read = |request: &WriteRequest, result: Result<(), Error>| {
             match request.is_done(&self.db) {
-                // It was refused because of requests that may not be stored either: it can be retried.
+                // It may have been refused because of another request of its group that is not stored, so
+                // it can be retried.
                 _ if result.is_err() && is_settled => Err(not_stored()),
                 _ if !is_settled => Err(Error::UnknownOutcome),
                 Ok(true) => Ok(()),

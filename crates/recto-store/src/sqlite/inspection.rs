@@ -1,4 +1,4 @@
-//! Operations on the whole file: integrity check, size, backup.
+//! Operations on the whole file: integrity check, survey, new indexes, size, backup.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,8 @@ pub(super) fn damage(db: &Connection) -> Vec<String> {
     found
 }
 
-/// Lists damage of the search index: in its structures, and words that it does not find.
+/// Lists damage of the search index: in its structures, rows without a conversation, words that it does not
+/// find, and entries that it cannot remove.
 pub(super) fn damage_of_words(db: &Connection) -> Vec<String> {
     let mut found = Vec::new();
     for table in search_index::TABLES {
@@ -98,7 +99,7 @@ fn orphans(db: &Connection, table: &str, count: &str) -> Result<Vec<String>, Fau
     })
 }
 
-/// Rows whose checksums do not match.
+/// Lists rows that are missing, that an index does not find, or whose checksums do not match.
 fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
     let (mut found, mut lineages) = (Vec::new(), Lineages::default());
     let all = Numbers::of(db);
@@ -195,8 +196,8 @@ impl Numbers {
     }
 }
 
-/// Whether an index of the conversations is damaged. Fails if it cannot be built again from the table: if rows
-/// of the table are damaged or missing, because the indexes then contain data that the table lacks.
+/// Whether an index of the conversations is damaged. Fails if it cannot be built again from the table because
+/// rows of the table are damaged or missing: the indexes then contain data that the table lacks.
 ///
 /// SQLite refuses every change of the schema in a transaction that has read damaged pages, so the transaction
 /// that replaces the indexes does not check them.

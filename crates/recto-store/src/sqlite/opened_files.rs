@@ -1,12 +1,13 @@
-//! Whether the paths of a store still name the files that a connection has open: the file, its write-ahead log
-//! and the index of the log.
+//! Whether the paths of a store still name the files that a connection has open: the file, its write-ahead
+//! log and the index of the log.
 //!
-//! SQLite keeps writing to files that were deleted or replaced, which nothing finds afterwards. If only the index
-//! of the log is replaced, processes do not see each other's locks.
+//! SQLite keeps writing to files that were deleted or replaced, so no other connection finds what it writes.
+//! If only the index of the log is replaced, processes do not see each other's locks.
 //!
-//! The check before each commit reads nothing of the log itself: on kernels with fine timestamps, a file whose time
-//! was read gets a new one with its next write, and the sync after it takes half as long again. A file that was
-//! deleted or replaced changes the time of its folder.
+//! The check before each commit reads the metadata of the log only if the folder may have changed since the
+//! last check. On kernels with fine timestamps, a file whose time was read gets a new time with its next
+//! write, and the sync after that write takes half as long again. Deleting or replacing a file changes the
+//! time of its folder.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -16,7 +17,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use crate::Error;
 
-/// Which file a path names: device and number on Unix. Other systems do not delete or replace open files.
+/// Which file a path names: device and inode on Unix. Other systems do not delete or replace open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity(u64, u64);
 
@@ -61,8 +62,8 @@ impl OpenedFile {
     }
 }
 
-/// The age from which the time of a folder is trusted: a change that follows another one closely may leave the
-/// time as it is.
+/// The age from which the time of a folder is trusted: a change that follows another one closely may leave
+/// the time as it is.
 const MIN_AGE: Duration = Duration::from_secs(1);
 
 /// The files that a connection has open.
@@ -86,7 +87,7 @@ impl OpenedFiles {
         Ok(OpenedFiles { folder_changed: None, file: OpenedFile::of(path), log, log_index })
     }
 
-    /// Updates the log, which a new connection may have created again.
+    /// Updates the log and its index, which a new connection may have created again.
     pub(super) fn opened_again(&mut self, db: &Connection) -> Result<(), Fault> {
         let OpenedFiles { log, log_index, .. } = OpenedFiles::of(self.path().to_owned(), db)?;
         (self.log, self.log_index) = (log, log_index);
@@ -128,7 +129,8 @@ impl OpenedFiles {
         (changed.elapsed().ok()? >= MIN_AGE).then_some(changed)
     }
 
-    /// Whether the log was deleted or replaced, and neither the file nor the locks.
+    /// Whether the log was deleted or replaced, but neither the file nor the index of the log, which has the
+    /// locks.
     pub(super) fn is_only_log_lost(&self) -> bool {
         self.file.is_same() && self.log_index.is_same() && !self.log.is_same()
     }

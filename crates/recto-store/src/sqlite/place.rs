@@ -7,7 +7,8 @@ use rusqlite::types::{ToSqlOutput, Value};
 
 use crate::PageKind;
 
-/// The number of a conversation in this file. It is reused after the conversation was removed.
+/// The number of a conversation in this file. If the conversation with the largest number is deleted, the
+/// next new one gets this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Number(pub(super) i64);
 

@@ -71,7 +71,7 @@ impl Conversation {
         }
     }
 
-    /// The direct ancestor. Files of format 2 and earlier have the others before it.
+    /// The direct ancestor. In rows of format 2 and earlier, the older ancestors precede it.
     pub(super) fn parent(&self) -> Result<Option<Ancestor>, Fault> {
         let read: Result<Vec<Ancestor>, _> = serde_json::from_str(&self.lineage);
         let mut read = read.map_err(|_| damaged(self.id, "its lineage cannot be read"))?;
@@ -110,8 +110,8 @@ pub(super) fn conversation(db: &Connection, id: ConversationId) -> Result<Conver
     Ok(by_id(db, id)?.ok_or_else(unknown)?)
 }
 
-/// The number of a conversation in this file. If the index of ids is damaged, the number is searched in the
-/// table, which is slower; the rows of the table have checksums.
+/// The number of a conversation in this file. If the index of ids is damaged or does not find it, the number
+/// is searched in the table, which is slower; the rows of the table have checksums.
 pub(super) fn number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
     let indexed = indexed_number(db, id);
     if let Ok(Some(number)) = indexed {
@@ -463,8 +463,9 @@ pub(super) fn unpacked(
     Ok(Unpacked { rewrites: rewrites(db)?, commits: readable_commits(db, id, above)? })
 }
 
-/// Stands for a damaged number of rewrites. No reader has loaded rows at this number, so every reader drops what
-/// it has loaded. Nothing can be rewritten until the number is [repaired](super::write_request).
+/// Stands for a damaged number of rewrites. No sound number is this large, so every reader drops the rows
+/// that it loaded before the damage. Nothing can be rewritten until the number is
+/// [repaired](super::write_request).
 const UNKNOWN_REWRITES: u64 = u64::MAX;
 
 /// The number of rewrites. It is only compared with numbers that were read before, so damage of it keeps

@@ -1,8 +1,8 @@
 //! The tables of a file, how a file is recognised as a store, and migrations.
 //!
 //! The format is a number in the file's header (`user_version`). Each step of [`STEPS`] migrates from
-//! one format to the next in one transaction. A file of a newer format is refused before anything is
-//! written to it. `docs/format.md` describes the rows.
+//! one format to the next; one transaction performs all steps that a file needs. A file of a newer format is
+//! refused before anything is written to it. `docs/format.md` describes the rows.
 
 use rusqlite::Connection;
 
@@ -16,6 +16,8 @@ const APPLICATION_ID: i32 = 0x5263_746f;
 /// The format that this program reads and writes.
 pub(super) const FORMAT: u32 = STEPS.len() as u32;
 
+/// Migrations: step `n` changes format `n` to `n + 1`.
+///
 /// A `place` orders rows by conversation, then by version, entry or first number, in one integer:
 /// so a row is found along one path of one tree, and short rows share a page.
 const STEPS: &[&str] = &[
@@ -91,7 +93,8 @@ pub(super) fn prepare(db: &Connection, path: &std::path::Path, search: bool) -> 
     Ok(())
 }
 
-/// Checks a file that cannot be migrated. The tables that are read are the same since format 2.
+/// Checks a file that cannot be written. Files of format 2 and later can be read without a migration: the
+/// tables that are read are the same, except that `rewrites` may be missing.
 pub(super) fn check_readable(db: &Connection, path: &std::path::Path) -> Result<(), Fault> {
     match Found::in_file(db)? {
         Found::Format(found) if found > FORMAT => Ok(refuse_newer(found)?),
@@ -116,8 +119,8 @@ pub(super) fn check_format(db: &Connection) -> Result<(), Fault> {
     Ok(refuse_newer(found)?)
 }
 
-/// Executes statements that change the table of tables. Pages of tables and indexes that it does not contain
-/// afterwards are lost until `VACUUM` writes the file again.
+/// Executes statements that change `sqlite_schema`. Pages of tables and indexes that the statements remove
+/// from it are lost until `VACUUM` writes the file again.
 pub(super) fn edit(db: &Connection, statements: &str) -> Result<(), Fault> {
     let version: i64 = db.query_row("PRAGMA schema_version", [], |row| row.get(0))?;
     db.pragma_update(None, "writable_schema", true)?;

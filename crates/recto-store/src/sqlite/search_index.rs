@@ -17,7 +17,7 @@ use super::read::id_from;
 use super::schema;
 use crate::{Error, Hit, Tenant, WordSums, WordsOf};
 
-/// Capacity of the waiting table: number of entries, and bytes of their words.
+/// The number of entries, and the bytes of their words, from which the waiting table is moved into the index.
 const MAX_WAITING: Waiting = Waiting { entries: 256, bytes: 256 << 10 };
 
 /// Number and size of the entries in the waiting table.
@@ -98,7 +98,8 @@ pub(super) fn move_waiting(db: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes entries from the index, including their deleted words. Fails if the index keeps some of them.
+/// Removes entries from the waiting table and the index, and merges the index, which drops their words. Fails
+/// if the index keeps some of them.
 pub(super) fn remove(db: &Connection, number: Number, entries: &[u32]) -> Result<(), Fault> {
     if entries.is_empty() {
         return Ok(());
@@ -112,8 +113,8 @@ pub(super) fn remove(db: &Connection, number: Number, entries: &[u32]) -> Result
     check_removed(db, |place| places.contains(&place))
 }
 
-/// Removes all entries of a conversation from the index, including their deleted words. Fails if the index
-/// keeps some of them. `entries` is the number of its own log entries, if it is known.
+/// [Removes](remove) all entries of a conversation. `entries` is the number of log entries that the
+/// conversation does not share with its ancestors, if it is known.
 pub(super) fn remove_all(
     db: &Connection,
     number: Number,
@@ -140,8 +141,9 @@ pub(super) fn remove_all(
     check_removed(db, |place| places.contains(&place))
 }
 
-/// Fails if the index still has words of removed entries. FTS5 deletes an entry by its row in `words_docsize`:
-/// if that row is lost, or names other segments, nothing is deleted, and no error is reported.
+/// Fails if the index still has words of removed entries. FTS5 deletes an entry by its row in
+/// `words_docsize`: if that row is lost, or names other segments, nothing is deleted, and no error is
+/// reported.
 fn check_removed(db: &Connection, is_removed: impl Fn(i64) -> bool) -> Result<(), Fault> {
     create_vocabulary(db, "indexed_words", "instance")?;
     let mut select = db.prepare("SELECT doc FROM temp.indexed_words")?;
@@ -255,8 +257,8 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
     Ok(sums)
 }
 
-/// The number of words that the index contains and that a search does not find: the pages that lead to them
-/// are damaged. SQLite's own check does not look words up.
+/// The number of words in the index that a search does not find in all of their entries, because the pages
+/// that lead to them are damaged. SQLite's own check does not look words up.
 pub(super) fn unreachable_words(db: &Connection) -> Result<usize, Fault> {
     create_vocabulary(db, "indexed_terms", "row")?;
     let mut terms = db.prepare("SELECT term, doc FROM temp.indexed_terms")?;

@@ -10,9 +10,10 @@
 //! - Requests are stored in the order in which they enter the channel. A group holds all requests
 //!   that wait when the writer is free, at most [`MAX_GROUP`].
 //! - A request that [runs alone](GroupWriter::runs_alone) is alone in its group.
-//! - Every request receives exactly one reply, after its group is durable.
-//! - A caller that drops its future before its request was executed has changed nothing, unless
-//!   callers keep cancelling ([`MAX_RETRIES`]).
+//! - Every request whose caller waits receives exactly one reply, after its group is durable or rolled back.
+//! - If a caller drops its future before its request is executed, the request is not stored. If the caller
+//!   drops it during the execution, the group is executed again without the request, at most
+//!   [`MAX_RETRIES`] times.
 //!
 //! The queue is independent of files: [`GroupWriter`] does the writing. The unit tests replace it, so
 //! that shuttle can run many orders of the threads.
@@ -29,7 +30,7 @@ const CAPACITY: usize = 1_024;
 /// Maximum number of requests in one transaction.
 const MAX_GROUP: usize = 512;
 
-/// How often a group is executed again because callers cancelled while it was executed.
+/// Maximum number of times that a group is executed again because callers cancelled during its execution.
 const MAX_RETRIES: usize = 3;
 
 /// Stores groups of requests, each group in one transaction.
@@ -103,7 +104,8 @@ impl<R> Drop for WriteQueue<R> {
     fn drop(&mut self) {
         self.sender = None;
         if let Some(thread) = self.thread.take() {
-            // Its callers received `UnknownOutcome`. The text of the panic could contain stored data.
+            // After a panic, the waiting callers receive `UnknownOutcome`. The text of the panic is not
+            // logged, because it could contain stored data.
             if thread.join().is_err() {
                 tracing::warn!("the writer thread has panicked");
             }

@@ -63,7 +63,8 @@ pub(super) enum Copies {
 impl WriteRequest {
     /// Executes the request in the open transaction. It can be repeated after a rollback.
     ///
-    /// A request that contradicts what is stored is refused before it writes anything.
+    /// A request that contradicts what is stored is refused. It has then written nothing, unless it is a
+    /// `Restore`, a `Remove` or a `Rewrite`, which can fail half-way.
     pub(super) fn execute(
         &self,
         db: &Connection,
@@ -293,7 +294,7 @@ fn repair_rewrites(db: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Fails if the direct ancestor was removed or belongs to another tenant.
+/// Fails if the rows of the direct ancestor were deleted, or if it belongs to another tenant.
 fn check_parent(db: &Connection, new: &NewConversation) -> Result<(), Fault> {
     let Some(parent) = new.lineage.last() else { return Ok(()) };
     let found = read::by_id(db, parent.id)?;
