@@ -11,5 +11,6 @@ pub(crate) const SPACE: u8 = 32;
 pub(crate) const LINE_END: u8 = 64;
 pub(crate) const OTHER: u8 = 128;
 
-/// Number of characters in a block. Blocks with equal kinds share a run.
+/// Number of characters in a block. The kinds of the characters of a block are a run; blocks with equal kinds
+/// share one run.
 pub(crate) const BLOCK: usize = 256;

@@ -19,9 +19,9 @@ const SIGN: u8 = MARK | OTHER;
 const HEAD: u8 = UPPER | CASELESS | MARK;
 const BODY: u8 = LOWER | CASELESS | MARK;
 
-/// For each block of characters, the number of its row in [`RUNS`]. Written by the build script.
+/// For each block of characters, the index of its run in [`RUNS`]. The build script writes both tables.
 static BLOCKS: &[[u8; 2]] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.blocks")).as_chunks().0;
-/// The kinds of the characters of a block.
+/// The distinct runs: the kinds of the characters of a block.
 static RUNS: &[[u8; BLOCK]] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.runs")).as_chunks().0;
 
 /// Splits texts by the rules of one encoding.
@@ -184,8 +184,8 @@ impl Splitter {
         Some(end + bytes[end..].iter().take_while(in_tail).count())
     }
 
-    /// White space up to its last line end. Without a line end: all but the last character, which belongs
-    /// to the next piece.
+    /// White space up to its last line end. Without a line end: all but the last character, which starts the
+    /// next piece; or all of it, if it is one character or ends the text.
     #[inline]
     fn spaces(&self, text: &str, at: usize) -> usize {
         let (mut last, mut end, mut after_line) = (at, at, None);

@@ -1,7 +1,7 @@
 //! Cache of the token counts of short pieces, one per thread.
 //!
 //! Most of a text repeats a few thousand words. A look-up here is one read in a table of 1 MB, which stays
-//! in the cache of the processor; the tables of a vocabulary are over 3 MB.
+//! in the cache of the processor; the tables of `o200k_base` have over 3 MB.
 
 use std::cell::RefCell;
 use std::mem;

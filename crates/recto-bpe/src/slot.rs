@@ -5,7 +5,7 @@
 /// Size of a stored rank.
 pub(crate) const RANK_BYTES: usize = 3;
 
-/// The rank of bytes that are not a token. Greater than every rank.
+/// The value that stands for the rank of bytes that are not a token. Greater than the rank of every token.
 pub(crate) const NONE: u32 = (1 << (8 * RANK_BYTES)) - 1;
 
 /// A token of three to five bytes in one number: its bytes, its length and its rank. A look-up reads
@@ -75,7 +75,7 @@ impl Slot {
         Slot(tag(hash) << OFFSET_BITS | (offset as u32 + 1))
     }
 
-    /// The offset of the token; `None` if its hash differs from this one.
+    /// The offset of the token; `None` if the stored bits of its hash differ from those of `hash`.
     #[inline]
     pub(crate) fn offset(self, hash: u64) -> Option<usize> {
         (self.0 >> OFFSET_BITS == tag(hash))
@@ -83,7 +83,7 @@ impl Slot {
     }
 }
 
-/// Lower bits of the hash; the upper bits determine the index in the table.
+/// The upper bits of the lower half of the hash. The upper half determines the index in the table.
 fn tag(hash: u64) -> u32 {
     hash as u32 >> OFFSET_BITS
 }
@@ -96,7 +96,8 @@ pub(crate) fn hash(token: &[u8]) -> u64 {
     let mix = |hash: u64, part: u64| (hash ^ part).wrapping_mul(ODD).rotate_left(29);
     let parts = token.as_chunks::<8>().0.iter().map(|part| u64::from_le_bytes(*part));
     let hash = parts.fold(token.len() as u64, mix);
-    // The last eight bytes, which may overlap with the chunks above.
+    // The last eight bytes, which may overlap with the chunks above. Of a shorter token: the first four and
+    // the last four.
     let half = |half: Option<&[u8; 4]>| half.map_or(0, |half| u32::from_le_bytes(*half).into());
     let last = match token.last_chunk() {
         Some(last) => u64::from_le_bytes(*last),

@@ -241,7 +241,7 @@ fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':')
 }
 
-/// The end of the string that starts at `start`, after its closing quote.
+/// The offset after the closing quote of the string that starts at `start`.
 #[inline(always)]
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     scan::end_of_string(bytes, start + 1).unwrap_or(bytes.len())

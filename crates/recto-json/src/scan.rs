@@ -17,8 +17,8 @@ const BLOCK: usize = 64;
 const EVEN: u64 = 0x5555_5555_5555_5555;
 const ODD: u64 = !EVEN;
 
-/// The end of the string whose opening quote is right before `at`, after its closing quote. `None` if
-/// it does not end.
+/// The offset after the closing quote of the string whose opening quote is right before `at`. `None` if the
+/// string does not end.
 #[inline(always)]
 pub(crate) fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
     end_of_short_string(bytes, at).or_else(|| end_of_long_string(bytes, at))
@@ -117,7 +117,8 @@ struct Escapes {
 }
 
 impl Escapes {
-    /// The bytes that follow an odd number of backslashes and are not backslashes.
+    /// The bytes that follow an odd number of backslashes and are not backslashes. If the previous block
+    /// ended with a backslash that escapes the first byte, also the first byte, whatever it is.
     #[inline(always)]
     fn next(&mut self, backslashes: u64) -> u64 {
         let first = u64::from(std::mem::take(&mut self.is_open));
@@ -141,7 +142,7 @@ fn are_valid_escapes(bytes: &[u8], offset: usize, mut escaped: u64) -> bool {
     while escaped != 0 {
         let at = offset + escaped.trailing_zeros() as usize;
         match bytes.get(at) {
-            // A backslash is among them only if the previous block ended with its backslash.
+            // `escaped` contains a backslash only if the backslash that escapes it is in the previous block.
             Some(b'n' | b't' | b'r' | b'b' | b'f' | b'/' | b'\\') => {}
             Some(b'u') => {
                 let digits = bytes.get(at + 1..at + 5);

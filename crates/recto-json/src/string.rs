@@ -11,7 +11,7 @@ pub fn quoted(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// Decodes a string with its quotes. Returns the text itself if it has no quotes.
+/// Decodes a string with or without its quotes.
 #[inline]
 pub fn decode_string(literal: &str) -> Cow<'_, str> {
     unescape(quoted(literal).unwrap_or(literal))

@@ -2,7 +2,7 @@
 //! tokens.
 //!
 //! The crate has no clock, files, network or async, so it is also compiled to WebAssembly, for browsers.
-//! `recto-service` adds the requests about stored conversations to the same vocabulary.
+//! `recto-service` has these requests too, and adds those about stored conversations.
 //!
 //! ```
 //! let request = r#"{"countTokens": [{"role": "user", "content": "hi"}], "counter": "approx"}"#;
@@ -41,8 +41,8 @@ pub use self::requests::{
 };
 pub use self::values::{Provider, TranscriptFormat, schema};
 
-/// The table of the requests. Passes its rows in a group `$group { … }` to a macro, between the tokens that
-/// the caller gives. A row is `NAME => VARIANT(REQUEST) -> RESPONSE`.
+/// The table of the requests. This macro passes its rows in a group `$group { … }` to the macro `$callback`,
+/// between the tokens that the caller gives. A row is `NAME => VARIANT(REQUEST) -> RESPONSE`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_list_requests {

@@ -111,7 +111,7 @@ fn explain(path: &str, whole: &str, error: &str) -> EngineError {
     EngineError::InvalidOperation { reason, field }
 }
 
-/// The two parts of `invalid type: FOUND, expected EXPECTED`.
+/// FOUND and EXPECTED of `invalid type: FOUND, expected EXPECTED` or `invalid value: …`.
 fn mismatch(error: &str) -> Option<(&str, &str)> {
     let rest = error.strip_prefix("invalid type: ").or(error.strip_prefix("invalid value: "))?;
     rest.split_once(", expected ")

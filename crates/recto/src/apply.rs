@@ -71,7 +71,7 @@ impl Conversation {
         self.apply_with(request, WriteOptions::default()).await
     }
 
-    /// [`apply`](Self::apply) with an expected version or an idempotency key.
+    /// [`apply`](Self::apply) with an expected version, an idempotency key or a note.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -104,8 +104,8 @@ impl Conversation {
         Ok(outcome)
     }
 
-    /// Applies requests to an expected version, one after the other, and commits their versions in
-    /// groups. Returns the newest version. After an error, the first versions may be stored.
+    /// Applies requests one after the other, the first one to the expected version, and commits their
+    /// versions in groups. Returns the newest version. After an error, the first versions may be stored.
     #[cfg(feature = "format")]
     pub(crate) async fn apply_all(
         &self,
@@ -191,7 +191,7 @@ impl Conversation {
         self.set_tools_with(tools, WriteOptions::default()).await
     }
 
-    /// [`set_tools`](Self::set_tools) with an expected version or an idempotency key.
+    /// [`set_tools`](Self::set_tools) with an expected version, an idempotency key or a note.
     pub async fn set_tools_with(
         &self,
         tools: Vec<Tool>,
@@ -274,7 +274,7 @@ impl Conversation {
         hash: impl Fn() -> [u8; 32],
         options: WriteOptions,
     ) -> Result<Outcome, Error> {
-        // A key belongs to a request with its note.
+        // The hash that is stored with a key covers the request and its note.
         let hash = || match &options.note {
             Some(note) => hash_of(&[&hash(), note.json().as_bytes()].concat()),
             None => hash(),
@@ -295,8 +295,9 @@ impl Conversation {
             check_expected(loaded, options.expected_version)?;
             let done = loaded.with(&perform).await;
             if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
-                // An error is returned only if the loaded data is still current: the version is the
-                // newest, and no message was erased since it was loaded.
+                // An error, or an outcome without a change, is returned only if the loaded data is still
+                // current: the version is the newest, and no message was erased or pruned since it was
+                // loaded.
                 let applied_to = (loaded.conversation.version(), loaded.reader.rewrites);
                 let loaded = self.newest(&slot, &mut open).await?;
                 if (loaded.conversation.version(), loaded.reader.rewrites) != applied_to {
@@ -324,8 +325,8 @@ impl Conversation {
                     recto_store::Error::VersionConflict { .. }
                     | recto_store::Error::KeyReused { .. },
                 )) => {
-                    // Another writer was first. Load what it stored, and try again. The pause comes first: what
-                    // a busy writer stores during a pause would be missing in the next attempt.
+                    // Another writer was first. Load what it stored, and try again. Pause before loading,
+                    // because the next attempt would lack what a busy writer stores during a later pause.
                     pause(attempt).await;
                     let is_close = loaded.catch_up().await?;
                     if !is_close {

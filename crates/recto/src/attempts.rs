@@ -9,8 +9,9 @@ use crate::row_reader::damaged;
 /// Maximum attempts in a row that find the conversation as the attempt before found it.
 const MAX_STALLED: u32 = 100;
 
-/// The attempts of one request. A conflict follows a change that another process has stored, so the next attempt
-/// reads that change. If no attempt does, rows that the store has cannot be read: they are damaged.
+/// The attempts of one request. A conflict follows a change that another process has stored, so the next
+/// attempt reads that change. If no attempt does, the store has rows that cannot be read, because they are
+/// damaged.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     /// The newest version and the number of rewrites that the last attempt found.
@@ -19,8 +20,8 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// Begins an attempt on a conversation with this newest version and this number of rewrites. Fails if the
-    /// attempts do not end.
+    /// Begins an attempt on a conversation with this newest version and this number of rewrites. Fails after
+    /// more than [`MAX_STALLED`] attempts in a row that found the same.
     pub(crate) async fn begin(
         &mut self,
         conversation: ConversationId,

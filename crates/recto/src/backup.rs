@@ -1,7 +1,7 @@
 //! Backups of a whole store in a SQLite file, and their restoration.
 //!
-//! [`StoreCopy`] copies the conversations, so an interrupted restoration leaves complete conversations only, and
-//! the next one skips them.
+//! [`StoreCopy`] copies each conversation in one transaction. An interrupted restoration therefore leaves
+//! only complete conversations, and the next one skips them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ impl Recto {
         if !keeps_going && !damage.is_empty() {
             return Err(recto_store::Error::DamagedStore { damage }.into());
         }
-        // Closing the store moves everything from its journal into the file.
+        // Closing the store moves everything from its write-ahead log into the file.
         drop(copy);
         partial.finish(path)?;
         Ok(BackupReport { damage })
@@ -103,11 +103,11 @@ impl Recto {
     /// verified first; a damaged one is not copied, and the result names it. A fork of a damaged
     /// conversation is copied if what it shares is sound; it then has its own copy of those messages.
     ///
-    /// Nothing is copied if this store has another conversation of the same name, or the same
-    /// conversation under another name. A name that is not allowed any more is replaced, and the result
-    /// says by which. Conversations that an earlier, interrupted restoration has copied
-    /// are skipped, so repeating the call completes it. A conversation that this store has with more versions
-    /// than the backup is not changed, and the result names it.
+    /// Nothing is copied if this store has another conversation of the same name, or the same conversation
+    /// under another name, with fewer versions or with other versions. A name that is not allowed any more is
+    /// replaced, and the result contains the old and the new name. Conversations that an earlier, interrupted
+    /// restoration has copied are skipped, so repeating the call completes it. A conversation that this store
+    /// has with more versions than the backup is not changed, and the result names it.
     pub async fn restore(&self, path: impl AsRef<Path>) -> Result<RestoreReport, Error> {
         self.restore_with_progress(path, &mut |_| {}).await
     }
@@ -229,8 +229,8 @@ impl Present {
     }
 }
 
-/// Gives another name to the conversations whose name is not allowed any more. It follows from the id, so
-/// that a repeated restoration finds the conversation.
+/// Gives another name to the conversations whose name is not allowed any more. The new name contains the id,
+/// so that a repeated restoration finds the conversation.
 fn replace_refused_names(copying: &mut StoreCopy<'_>) {
     for found in &mut copying.conversations {
         let Some(name) = found.name.as_mut().filter(|name| crate::check_name(name).is_err()) else {
@@ -262,8 +262,8 @@ impl Partial {
         Ok(partial)
     }
 
-    /// Removes the other name of a complete backup. It is left if the process was killed after it had given
-    /// the file its name.
+    /// Removes the `.partial` name of a complete backup. That name remains if the process was killed after it
+    /// had given the file its final name.
     fn remove_leftover(path: &Path) {
         #[cfg(unix)]
         {

@@ -1,4 +1,4 @@
-//! Finds thinking that an edit has made invalid, because its model binds it to everything before it.
+//! Finds thinking that an edit has made invalid. Some models bind their thinking to everything before it.
 
 use recto_core::{LogIndex, Message, OperationKind, Role, Version, VersionInfo};
 use recto_format::{MessageParts, Part, binds_thinking};
@@ -31,7 +31,7 @@ impl Conversation {
         let versions = self.versions(Version(0)..Version(version.0 + 1)).await?;
         let bound = waiting.clone();
         let mut edited = Vec::new();
-        // From the newest version back to the first one that has none of these messages.
+        // From `version` backwards, until a version has none of these messages.
         for pair in versions.windows(2).rev() {
             let [before, later] = pair else { continue };
             waiting.retain(|(_, index)| (index.0 as usize) < before.log);

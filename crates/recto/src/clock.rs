@@ -1,7 +1,8 @@
 //! The clock that times of requests and leases come from.
 //!
 //! Times are stored and shown. The store orders versions, so a clock that jumps back or differs between
-//! machines changes no order. Only leases of temporary scopes compare times: see `temporary.rs`.
+//! machines changes no order. Times are compared by leases of temporary scopes (`temporary.rs`), and by
+//! queries and prunes that select by time.
 
 use std::fmt;
 use std::sync::Arc;

@@ -130,8 +130,8 @@ impl Conversation {
         hits.into_iter().map(entry).collect()
     }
 
-    /// The number of entries that a query selects. Messages are loaded only if the query looks into
-    /// them.
+    /// The number of entries that a query selects. Messages are loaded only if the query compares their
+    /// content.
     pub async fn count(&self, query: &Query) -> Result<usize, Error> {
         self.read(|conversation| Ok(conversation.query(query)?.len())).await
     }
@@ -203,8 +203,8 @@ impl Conversation {
         self.read(|conversation| Ok(conversation.saved_settings())).await
     }
 
-    /// For each of `lengths`: the sum of the tokens of that many entries from the start of the log. A length is
-    /// that of a version's log ([`VersionInfo::log`]).
+    /// For each of `lengths`: the sum of the tokens of that many entries from the start of the log. A length
+    /// is that of a version's log ([`VersionInfo::log`]).
     pub async fn log_tokens(&self, lengths: &[usize]) -> Result<Vec<u64>, Error> {
         self.read(|conversation| {
             lengths.iter().map(|&length| conversation.log_tokens(length)).collect()
@@ -287,7 +287,7 @@ impl Conversation {
         if let Some(origin) = loaded.saved_version(version).await?.version_with_same_view() {
             return Ok(Some(origin));
         }
-        // It carried messages, so its view is new: it continues the last version of the batch.
+        // The version carried messages, so its view is new: it continues the last version of the batch.
         for earlier in (0..=before).rev().map(Version) {
             let saved = loaded.saved_version(earlier).await?;
             if saved.batch_opened_by() == info.batch_opened_by {
@@ -339,12 +339,13 @@ impl Conversation {
         Ok(target)
     }
 
-    /// The entries that are visible in one of two versions, and those that are visible in both.
+    /// The entries that are visible in only one of two versions, those that moved, and the totals of those
+    /// that are visible in both.
     pub async fn diff(&self, from: Version, to: Version) -> Result<Diff, Error> {
         self.read(|conversation| conversation.diff(from, to)).await
     }
 
-    /// The versions that added, hid, showed or marked an entry, oldest first, with their reasons.
+    /// The versions that added, hid or showed an entry, oldest first, with their reasons.
     pub async fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {
         self.read(|conversation| conversation.blame(index)).await
     }

@@ -26,9 +26,9 @@ pub struct ErasedMessage {
 }
 
 impl Conversation {
-    /// Overwrites a message permanently, in this conversation and in all forks that share it: in the
-    /// store's file, its write-ahead log and its search index. The entry keeps its index, its role, its tokens
-    /// and the ids and names of its tool calls.
+    /// Overwrites a message permanently, in this conversation and in all forks that share it: in the store's
+    /// file, its write-ahead log and its search index. The entry keeps its index, its role, its tokens and
+    /// the ids and names of its tool calls.
     ///
     /// Other processes and other `Recto` values that have the conversation open do not use the message in
     /// any request that starts after this one has returned. Values that they returned before, and earlier

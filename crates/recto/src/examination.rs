@@ -20,8 +20,8 @@ pub struct ExaminedConversation {
 }
 
 impl Recto {
-    /// Opens every conversation and returns its warnings, in the order of the names. Rows that forks share are
-    /// read once, however deep the forks are.
+    /// Opens every conversation and returns its warnings, in the order of the names. Rows that forks share
+    /// are read once, however deep the forks are.
     pub async fn examine(&self) -> Result<Vec<ExaminedConversation>, Error> {
         let mut rows = self.shared.store.list(&self.tenant, None, usize::MAX).await?;
         // Ancestors before their forks.
@@ -56,7 +56,8 @@ impl Recto {
 
 /// The loaded conversations that have forks.
 struct LoadedAncestors {
-    /// For each conversation, how many others have it as their nearest ancestor with a name.
+    /// For each conversation, how many conversations that are not examined yet have it as their nearest
+    /// ancestor with a name.
     forks: HashMap<ConversationId, usize>,
     loaded: HashMap<ConversationId, LoadedConversation>,
 }

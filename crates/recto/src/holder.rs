@@ -1,8 +1,8 @@
 //! Detects whether the holder of a temporary scope is alive, if it runs on this machine.
 //!
 //! A holder locks a file in the folder for temporary files. The operating system releases the lock when
-//! the process ends for any reason. If a process can lock the file, the holder has ended. If
-//! there is no such file, the holder runs on another machine, and its state is unknown.
+//! the process ends for any reason. If a process can lock the file, the holder has ended. If there is no such
+//! file, the holder runs on another machine or could not create the file, and its state is unknown.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};

@@ -180,7 +180,7 @@ async fn finish(
 ) -> Result<ImportedTranscript, Error> {
     import.set_tools(format).await?;
     let conversations = import.finish().await?;
-    // A request to a provider without messages is a conversation without messages: it may have tools.
+    // A provider request without messages is imported as a conversation without messages: it may have tools.
     let has_requests = matches!(
         format,
         Format::OpenAiChat

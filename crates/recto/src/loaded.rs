@@ -25,8 +25,8 @@ pub(crate) struct LoadedConversation {
     pub(crate) reader: RowReader,
     pub(crate) conversation: PartialConversation,
     pub(crate) saver: Saver,
-    /// Cache of decoded versions. A version is stored as a change of other versions. Snapshots share
-    /// the cache.
+    /// Cache of decoded versions, which other versions need because a version is stored as a change of
+    /// others. Snapshots share the cache.
     versions: Arc<SavedVersions>,
     /// Estimated bytes that were loaded.
     loaded_bytes: usize,
@@ -100,7 +100,8 @@ impl LoadedConversation {
         Self::load_from(reader, creation, counters, None, Some(shared)).await
     }
 
-    /// Loads the newest version or the version `at`. With `shared` data, the metadata of the log is loaded too.
+    /// Loads the newest version or the version `at`. With `shared` data, the metadata of the log is loaded
+    /// too.
     async fn load_from(
         reader: RowReader,
         creation: &Creation,
@@ -338,8 +339,8 @@ impl LoadedConversation {
     }
 
     /// Adds the versions that other writers have stored. `false` if that is not possible, for example
-    /// because they are packed already, or because messages were erased or pruned, which this value may
-    /// hold: then the conversation must be loaded again.
+    /// because they are packed already, or because this value may hold messages that were erased or pruned
+    /// since: then the conversation must be loaded again.
     pub(crate) async fn catch_up(&mut self) -> Result<bool, Error> {
         let (commits, rewrites) = self.reader.newer_commits(self.head().version).await?;
         if rewrites != self.reader.rewrites {
@@ -388,8 +389,8 @@ async fn show(
     }
 }
 
-/// Adds the entries that are visible at some versions. It reads the rows of these versions, and of the
-/// versions that they are stored as changes of.
+/// Adds the entries that are visible at some versions. It reads the rows of these versions, and of the other
+/// versions that are needed to decode them.
 pub(crate) async fn show_all(
     reader: &RowReader,
     shown_versions: impl Iterator<Item = Version>,

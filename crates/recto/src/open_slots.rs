@@ -26,8 +26,8 @@ struct Published<T> {
     epoch: Epoch,
 }
 
-/// The number of times that a slot was closed. A snapshot from before the slot was closed must not be
-/// published again.
+/// The number of times that the snapshot of a slot was withdrawn. A snapshot that was taken before must not
+/// be published again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Epoch(u64);
 
@@ -56,8 +56,8 @@ impl<T> Slot<T> {
         self.published.lock().expect("nothing panics while it is held").snapshot = Some(snapshot);
     }
 
-    /// Publishes a snapshot that was taken in an epoch, unless the slot was closed since, or the
-    /// published one is better.
+    /// Publishes a snapshot that was taken in an epoch, unless [`withdraw`](Self::withdraw) was called since,
+    /// or the published one is better.
     pub(crate) fn publish_again(
         &self,
         snapshot: T,
@@ -74,7 +74,7 @@ impl<T> Slot<T> {
 }
 
 impl<T: Clone> Slot<T> {
-    /// The published snapshot, if there is one.
+    /// The published snapshot, if there is one, and the present epoch.
     pub(crate) fn snapshot(&self) -> (Option<T>, Epoch) {
         let published = self.published.lock().expect("nothing panics while it is held");
         (published.snapshot.clone(), published.epoch)

@@ -95,8 +95,8 @@ impl Conversation {
             check_expected(loaded, expected_version)?;
             let (pruned, rewrite) = self.prunable(loaded, keep).await?;
             let (reader, version) = (&loaded.reader, loaded.head().version);
-            // The rows are written even if nothing is left to overwrite, because an interrupted prune may have
-            // left copies.
+            // The rows are written even if nothing is left to overwrite, because an interrupted prune may
+            // have left copies.
             match reader.store.rewrite(reader.id, version, rewrite).await {
                 // Another process has committed, packed, erased or forked.
                 Err(error) if error.is_conflict() => {}

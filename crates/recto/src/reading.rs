@@ -91,8 +91,8 @@ impl Conversation {
         }
     }
 
-    /// A loaded conversation with the versions that were stored since. It is loaded again if it has
-    /// become too large, or if there are too many new versions.
+    /// A loaded conversation with the versions that were stored since. It is loaded again if it has become
+    /// too large, or if [`catch_up`](LoadedConversation::catch_up) cannot add the new versions.
     async fn brought_up_to_date(
         &self,
         known: Option<LoadedConversation>,

@@ -300,8 +300,8 @@ impl Recto {
     }
 
     /// Writes the store's files again without free space. After that they hold no data of removed
-    /// conversations, or of erased and pruned messages. It takes as long as copying the whole store, so
-    /// call it once after several removals. It builds damaged indexes of a SQLite file again, and all indexes of
+    /// conversations, or of erased and pruned messages. It takes as long as copying the whole store, so call
+    /// it once after several removals. It builds damaged indexes of a SQLite file again, and all indexes of
     /// PostgreSQL.
     pub async fn clean(&self) -> Result<(), Error> {
         let span = tracing::info_span!("clean");
@@ -324,8 +324,8 @@ impl Recto {
         Ok(row.ok_or_else(missing)?)
     }
 
-    /// The handle of a conversation. If the conversation is not open in this process yet, its
-    /// temporary scopes whose holder has died are ended first.
+    /// The handle of a conversation. If the conversation is not open in this process yet, its temporary
+    /// scopes whose holder has died or whose lease is over are ended first.
     async fn opened(&self, row: ConversationRow) -> Conversation {
         let conversation = self.handle_of(row);
         let slot = self.shared.open.slot(conversation.id);

@@ -107,7 +107,7 @@ async fn overwrite_hidden(
     Ok(without_hidden(&reader, &shown, known_forks).await?.2)
 }
 
-/// Adds advice to an error about damaged rows, without which it is unknown what the forks show.
+/// Adds advice to an error about damaged rows. If they cannot be read, it is unknown what the forks show.
 fn advise_forks(error: Error) -> Error {
     match error {
         Error::Store(recto_store::Error::Damaged { conversation, reason }) => {

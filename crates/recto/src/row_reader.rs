@@ -25,7 +25,7 @@ pub(crate) struct OpenCommit {
     pub(crate) entries: Vec<Entry<Body>>,
     /// The body of its row, as stored.
     pub(crate) packed: Vec<u8>,
-    /// The damage of its row. Then only the version of the head is known.
+    /// The damage of its row. If it is `Some`, only the version of the head is known.
     pub(crate) damage: Option<recto_store::Error>,
 }
 
@@ -128,7 +128,7 @@ pub(crate) struct RowReader {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: ConversationId,
     pub(crate) lineage: Lineage,
-    /// Its unpacked commits when they were read, in order.
+    /// Its unpacked commits, in order, as far as this process has read or written them.
     pub(crate) unpacked: UnpackedCommits,
     /// The number of rewrites of the store before the commits were read.
     pub(crate) rewrites: u64,
@@ -164,7 +164,7 @@ impl RowReader {
         Ok(open_commits(id, self.store.unpacked(id, above).await?.commits))
     }
 
-    /// The newest version of the conversation when the commits were read.
+    /// The head of the newest version in `unpacked`.
     pub(crate) fn newest(&self) -> Result<Head, Error> {
         let newest = self.unpacked.last().ok_or_else(|| damaged(self.id, "it has no version"))?;
         newest.check()?;
@@ -186,7 +186,8 @@ impl RowReader {
         self.lineage.get(self.lineage.partition_point(|from| from.entries <= entry))
     }
 
-    /// Reads the record of a version, and the later ones of the same page or of the commits.
+    /// Reads the record of a version, and with it the other records of the same page, or the later ones of
+    /// the commits.
     pub(crate) async fn records(&self, version: u32) -> Result<Vec<(u32, Record)>, Error> {
         let has = |commits: &[Arc<OpenCommit>]| {
             let mut commits = commits.iter().skip_while(|commit| commit.head.version < version);
@@ -268,7 +269,7 @@ impl RowReader {
             parts.push(Part { id, places, damage: None });
         }
         // Pages first, because they have most entries; then commits; then pages again, for entries that
-        // were packed between the two reads. Each read is of all conversations that lack entries.
+        // were packed between the two reads. Each call reads rows of all conversations that lack entries.
         self.put_pages(&mut parts, bodies, &of_page).await?;
         self.put_commits(&mut parts, &of_entry).await?;
         self.put_pages(&mut parts, bodies, &of_page).await?;

@@ -42,16 +42,16 @@ const MESSAGES_PER_REQUEST: usize = 1_000;
 const MAX_UNREADABLE: u32 = 10_000;
 
 impl Recto {
-    /// Copies everything that can be read of a damaged conversation into a new conversation: its
-    /// messages byte for byte and in order, and the view of the newest version that can be read. The versions,
-    /// marks and tools of the damaged one are not copied. It stays as it is. The new conversation is stored
+    /// Copies everything that can be read of a damaged conversation into a new conversation: its messages
+    /// byte for byte and in order, and the view of the newest version that can be read. The versions, marks
+    /// and tools of the damaged one are not copied. It stays as it is. The new conversation is stored
     /// completely or not at all.
     pub async fn salvage(&self, name: &str, to: &str) -> Result<SalvageReport, Error> {
         self.salvage_into(name, self, to).await
     }
 
-    /// [`salvage`](Self::salvage) into another store: a store whose structures are damaged may refuse to store
-    /// anything.
+    /// [`salvage`](Self::salvage) into another store: a store whose structures are damaged may refuse to
+    /// store anything.
     pub async fn salvage_into(
         &self,
         name: &str,
@@ -92,7 +92,8 @@ impl Recto {
             }
         }
         let (view, missing_versions) = newest_view(reader, source.newest).await;
-        // The copy is made in memory and stored in one transaction, so that an interruption leaves no part of it.
+        // The copy is made in memory and stored in one transaction, so that an interruption leaves no part of
+        // it.
         let memory: Arc<dyn Store> = Arc::new(MemoryStore::without_search());
         let options = Options {
             tenant: target.tenant.clone(),
@@ -116,7 +117,7 @@ impl Recto {
             let reason = format!("the view of version {version} of {name}");
             conversation.apply(arrange.reason(reason)).await?;
         }
-        // A damaged index may refuse the copy, or hide it.
+        // With a damaged index, the store may refuse the copy, or not find it afterwards.
         match target.shared.store.rebuild_indexes().await {
             // The indexes are built; other damage keeps the file from being written again.
             Ok(()) | Err(recto_store::Error::CopiesLeft { .. }) => {}
@@ -244,7 +245,7 @@ async fn read_entries(
                 if !faults.contains(&fault) {
                     faults.push(fault);
                 }
-                // Every read behind the last page fails if that page is damaged.
+                // Every read of entries after the last page fails if that page is damaged.
                 unreadable += 1;
                 if range.end == u32::MAX && unreadable > MAX_UNREADABLE {
                     break;

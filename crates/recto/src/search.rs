@@ -139,9 +139,9 @@ impl KnownRows {
     }
 }
 
-/// The conversation that a message in the log of another one, or of the same one, was added to.
+/// The conversation to which an entry in the log of `of` was added: `of` or one of its ancestors.
 fn owner(of: &ConversationRow, entry: u32) -> ConversationId {
-    // Each ancestor has the entries behind those of the ancestor before it.
+    // Each ancestor has the entries that follow those of the ancestor before it.
     let ancestor = of.lineage.partition_point(|ancestor| ancestor.entries <= entry);
     of.lineage.get(ancestor).map_or(of.id, |ancestor| ancestor.id)
 }

@@ -137,7 +137,7 @@ impl<'a> StoreCopy<'a> {
         self.conversations.iter().filter(|found| found.name.is_some())
     }
 
-    /// Does not copy a conversation because it is damaged.
+    /// Excludes a damaged conversation from the copy, and reports it if it has a name.
     pub(crate) fn skip(&mut self, found: &SurveyedConversation, fault: String) {
         self.skipped.insert(found.id);
         if let Some(name) = found.name.clone() {

@@ -1,10 +1,10 @@
 //! Temporary scopes: messages that are appended inside leave the view when the scope ends, also if the
 //! work fails, panics or its process dies.
 //!
-//! A scope is a batch with a lease. The lease is a note (an entry that was never visible) with the mark
-//! `lease`. It holds the batch to return to, and the time until which the scope is held. The holder renews
-//! the lease while the work runs, and ends the scope. If the holder dies, the next process that opens the
-//! conversation ends the scope.
+//! A scope is a batch with a lease. The lease is an entry that was never visible, with the mark `lease`. This
+//! file calls it a note; it is not the note of a version. It holds the batch to return to, and the time until
+//! which the scope is held. The holder renews the lease while the work runs, and ends the scope. If the
+//! holder dies, the next process that opens the conversation ends the scope.
 //!
 //! ```text
 //! batch 2 ──► [note, MARK lease, BATCH_START] ──► batch 3: the work ──► [BATCH_END 2 with carry, UNMARK]

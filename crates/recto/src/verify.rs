@@ -327,8 +327,8 @@ impl Conversation {
     }
 }
 
-/// Verifies several conversations of a store. Rows that forks share are verified once, so a store takes as long
-/// as reading it, however deep its forks are.
+/// Verifies several conversations of a store. Rows that forks share are verified once, so the verification of
+/// a store takes as long as reading it, however deep its forks are.
 #[derive(Default)]
 pub(crate) struct Verification {
     /// Verified conversations that have forks.
@@ -345,7 +345,7 @@ impl Verification {
         let lineages = conversations.into_iter().map(|row| &row.lineage);
         let mut forked = HashSet::new();
         for lineage in lineages {
-            // What lies above an ancestor that is known is known too.
+            // The ancestors of a known ancestor are known too.
             let above = lineage.iter().rev();
             above.map(|from| from.id).take_while(|id| forked.insert(*id)).for_each(drop);
         }
@@ -382,7 +382,8 @@ pub(crate) fn is_damage(error: &Error) -> bool {
     error.reports_damage()
 }
 
-/// What was verified of a conversation: its versions from 0 on, read from its rows and those of its ancestors.
+/// What was verified of a conversation: its versions from 0 on, read from its rows and those of its
+/// ancestors.
 #[derive(Clone)]
 struct Check {
     /// The first version that was read from the conversation's own rows.

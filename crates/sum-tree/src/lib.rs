@@ -147,10 +147,10 @@ pub trait Summary: Clone + Default {
 
 /// A number that grows along the sequence, by which it can be searched and measured.
 pub trait Dimension<T: Item> {
-    /// The number of all items of a summary.
+    /// The value of the dimension for all items of a summary.
     fn of_summary(&self, summary: &T::Summary) -> u64;
 
-    /// The number of one item.
+    /// The value of the dimension for one item.
     fn of_item(&self, item: &T) -> u64;
 }
 

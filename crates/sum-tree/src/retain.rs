@@ -1,4 +1,4 @@
-//! Filtering: keeps some items in order, and shares the nodes whose items are all kept.
+//! Filtering: keeps some items in order, and shares large nodes whose items are all kept.
 
 use crate::node::{Entry, Link, Subtree, leaf_size};
 use crate::{Item, SumTree};
@@ -18,7 +18,8 @@ impl<T: Item> SumTree<T> {
     /// The kept items as a new sequence. `keep_node` decides for all items below a node, `keep` for a
     /// single item. Both receive the position of the (first) item, in increasing order.
     ///
-    /// Nodes whose items are all kept are shared with this tree, not copied.
+    /// A node for which `keep_node` returns [`Keep::All`] is shared with this tree, not copied, if it has at
+    /// least as many items as three full leaves. `keep_node` is not called for the root.
     pub fn retain(
         &self,
         mut keep_node: impl FnMut(usize, &T::Summary) -> Keep,

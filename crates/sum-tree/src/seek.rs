@@ -115,10 +115,10 @@ impl<T: Item> SumTree<T> {
         sum
     }
 
-    /// Traverses the items of `range`, with their positions. For a node that is entirely inside the range,
-    /// `visitor` is called with the position of its first item, and returns whether to enter the node. For
-    /// an item of a node that was entered or is only partly inside the range, and for an item of the tail,
-    /// `visitor` returns whether to continue the traversal.
+    /// Traverses the items of `range`, with their positions. For a node below the root that is entirely
+    /// inside the range, `visitor` is called with the position of its first item, and returns whether to
+    /// enter the node. For an item of a node that was entered or is only partly inside the range, of a root
+    /// that is a leaf, or of the tail, `visitor` returns whether to continue the traversal.
     pub fn visit<'a>(
         &'a self,
         range: impl RangeBounds<usize>,

@@ -249,12 +249,13 @@ impl Import {
         let requests = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
         let created = &mut self.created[position];
-        // A step refers to versions and indices that earlier steps have made.
+        // Steps refer to versions and indices that earlier steps have made, so no other writer may have
+        // changed the conversation.
         created.version = created.conversation.apply_all(requests, created.version).await?;
         Ok(())
     }
 
-    /// Sets the tools of the imported requests as the tools of their conversations.
+    /// Sets the tools of each imported provider request as the tools of its conversation.
     pub(super) async fn set_tools(&mut self, format: Format) -> Result<(), Error> {
         self.commit().await?;
         for created in &mut self.created {
@@ -348,8 +349,8 @@ fn titled(title: &str) -> String {
     words.join(" ").chars().filter(|c| !c.is_control()).take(120).collect()
 }
 
-/// The title, or a longer name if a conversation cannot have that name: transcripts are often named by
-/// an id.
+/// The title, or a longer name if a conversation cannot have that name. The title of a transcript is often an
+/// id, which a name must not be.
 fn allowed(title: String) -> String {
     match check_name(&title) {
         Ok(()) => title,
