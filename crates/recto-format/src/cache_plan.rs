@@ -1,11 +1,12 @@
 //! The cost of an edit in the provider's prompt cache, and the number of turns until it pays off.
 //!
 //! A provider caches the prefix of a prompt and bills cached tokens at a fraction of the price. An edit
-//! saves tokens in every later turn, but everything after the first changed byte is billed at the full
-//! price once. Rendering is stable, so both can be computed before the edit.
+//! saves tokens in every later turn, but everything after the first changed byte is billed once at the
+//! price of tokens that are written to the cache. Rendering is stable, so both can be computed before the
+//! edit.
 //!
-//! Tokens are counted over the rendered JSON including its punctuation: slightly too many, on both sides
-//! of the comparison.
+//! Tokens are counted over the rendered JSON including its punctuation, so the counts are slightly too high
+//! on both sides of the comparison.
 
 use std::fmt;
 

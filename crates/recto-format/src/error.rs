@@ -48,7 +48,8 @@ pub enum Error {
         looks_like: String,
     },
     /// No message of the file can be read in the format that the caller named, and no other format is
-    /// recognised.
+    /// recognised. [`ForeignList::read`](crate::ForeignList::read) also returns this error for a format that
+    /// is not a list of messages.
     #[error("nothing in the file could be read as {format}; the file is {looks_like}")]
     NotInFormat {
         /// The format that the caller named.
