@@ -1,11 +1,12 @@
 //! The cost of an edit in the provider's prompt cache, and the number of turns until it pays off.
 //!
 //! A provider caches the prefix of a prompt and bills cached tokens at a fraction of the price. An edit
-//! saves tokens in every later turn, but everything after the first changed byte is billed at the full
-//! price once. Rendering is stable, so both can be computed before the edit.
+//! saves tokens in every later turn, but everything after the first changed byte is billed once at the
+//! price of tokens that are written to the cache. Rendering is stable, so both can be computed before the
+//! edit.
 //!
-//! Tokens are counted over the rendered JSON including its punctuation: slightly too many, on both sides
-//! of the comparison.
+//! Tokens are counted over the rendered JSON including its punctuation, so the counts are slightly too high
+//! on both sides of the comparison.
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ use crate::prices::{CacheTime, Price};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PaysOff {
-    /// With the next turn, which is cheaper.
+    /// With the next turn, which costs no more than without the edit.
     Now,
     /// After this number of turns.
     AfterTurns(u64),
@@ -42,11 +43,11 @@ impl PaysOff {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CachePlan {
-    /// Offset of the first byte of the request that differs.
+    /// Offset of the first byte of the request that differs, rounded down to the start of a character.
     pub first_difference: usize,
-    /// Tokens before that byte: they stay cached.
+    /// Tokens before that byte, which stay cached; 0 if there are fewer than `Price::minimum`.
     pub cached_tokens: u64,
-    /// Tokens after that byte: they are billed again.
+    /// All other tokens of the edited request. They are billed again.
     pub new_tokens: u64,
     /// Tokens of the request without the edit.
     pub old_tokens: u64,
@@ -167,9 +168,10 @@ fn pays_off(cost_now: f64, saved_per_turn: f64) -> PaysOff {
     }
 }
 
-/// How long the entry of a request's last `cache_control` is kept. Those of one hour precede all others.
+/// The cache time of a request: that of its last `cache_control`. In a valid request, entries of one hour
+/// precede entries of five minutes.
 fn cache_time(request: &str) -> CacheTime {
-    // Inside a text, the quotes would be escaped.
+    // Quotes in a text are escaped, so this finds no text.
     let key = "\"cache_control\"";
     let mut marks = memchr::memmem::rfind_iter(request.as_bytes(), key).filter_map(|at| {
         let value = request[at + key.len()..].trim_start().strip_prefix(':')?.trim_start();
@@ -184,7 +186,7 @@ fn cache_time(request: &str) -> CacheTime {
 
 /// The thinking blocks of a request to Anthropic that end after a byte.
 fn thinking_after(request: &str, first_difference: usize) -> Vec<&str> {
-    // Fast path: inside a text, the quotes would be escaped.
+    // Fast path: the type of every thinking block ends with these bytes.
     if memchr::memmem::find(request.as_bytes(), b"thinking\"").is_none() {
         return Vec::new();
     }

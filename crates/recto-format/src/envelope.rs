@@ -37,7 +37,7 @@ pub struct EnvelopeInfo {
     /// Names of the fields that a conversation cannot hold, in order. Contains `tools` if some tools could
     /// not be read.
     pub unsupported_fields: Vec<String>,
-    /// Number of lines of a session after its last message.
+    /// Number of lines of a session after its last message that the message cannot store.
     pub trailing_lines: usize,
 }
 
@@ -243,7 +243,7 @@ impl<'a> ToolSource<'a> {
     }
 }
 
-/// Names of the field that holds the input schema. Gemini writes types in capitals.
+/// Names of the field that holds the input schema, in all formats.
 const SCHEMAS: [&str; 5] =
     ["input_schema", "inputSchema", "parameters", "parametersJsonSchema", "parameters_json_schema"];
 
@@ -285,7 +285,7 @@ fn imported_tool(item: &str, place: Place<'_>) -> Option<Tool> {
     Tool::from_json(&out).ok()
 }
 
-/// The description of a function in Recto's form, from that of any provider.
+/// Converts the description of a function from the form of any provider to Recto's form.
 fn description_of(item: &str) -> Option<String> {
     let name = name_of(item)?;
     let described = described(item);
@@ -293,7 +293,7 @@ fn description_of(item: &str) -> Option<String> {
     json::push_str(name, &mut out);
     out.push_str(",\"description\":");
     json::push_str(json::get_str(described, "description").unwrap_or(Str::plain("")), &mut out);
-    // Another value is no schema. It stays in the original of the tool.
+    // Any other value is not a schema. Only `metadata.source.original` of the tool contains it.
     let is_schema = |schema: &&str| *schema == "null" || json::is_object(schema);
     let schema = SCHEMAS.iter().find_map(|key| json::get(described, key));
     if let Some(schema) = schema.filter(is_schema) {

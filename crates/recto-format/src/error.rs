@@ -47,8 +47,9 @@ pub enum Error {
         /// A description of the file.
         looks_like: String,
     },
-    /// No message of the file can be read in the format that the caller named, and the file has no other
-    /// format.
+    /// No message of the file can be read in the format that the caller named, and no other format is
+    /// recognised. [`ForeignList::read`](crate::ForeignList::read) also returns this error for a format that
+    /// is not a list of messages.
     #[error("nothing in the file could be read as {format}; the file is {looks_like}")]
     NotInFormat {
         /// The format that the caller named.
@@ -64,7 +65,8 @@ pub enum Error {
         /// The paths of all lists of messages in the document.
         found: Vec<String>,
     },
-    /// No message of the file can be read in the format that the caller named.
+    /// No message of the file can be read in the format that the caller named, and another format is
+    /// recognised.
     #[error("nothing in the file could be read as {format}; it looks like {looks_like}")]
     OtherFormat {
         /// The format that the caller named.

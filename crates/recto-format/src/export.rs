@@ -7,8 +7,9 @@
 //! [`export`] writes a view: importing the file gives the same visible messages. Session lines that
 //! change earlier lines, such as a rewind or a compaction, are omitted where they would hide a visible
 //! message. [`export_log`] writes a whole log (`conversation.log().iter()`): all lines of a session,
-//! with its rewinds and compactions, byte for byte. Each fork is a separate file. White space between
-//! messages is not preserved.
+//! with its rewinds and compactions, byte for byte. Each fork is a separate file. White space between the
+//! messages of a list, or between lines, is not preserved. White space between the records of a session
+//! that is a JSON document is preserved if it is the same everywhere.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -27,20 +28,22 @@ use crate::{Error, Format};
 pub enum Container<'a> {
     /// A JSON list, one message per line. If the messages start with a system message, and the format
     /// has system messages only beside the list, the file is an object with both:
-    /// `{"system":"…","messages":[…]}`.
+    /// `{"system":"…","messages":[…]}`. If a list of Recto's own messages would be read as another format,
+    /// the file is `{"format":"recto","messages":[…]}`.
     #[default]
     List,
     /// JSON lines: one message per line and nothing else.
     Lines,
     /// The envelope of an imported file ([`Step::Envelope`](crate::Step::Envelope)): an object with
-    /// `null` in place of the messages, or the last lines of a session.
+    /// `null` in place of the messages, or a JSON list of the last lines of a session.
     Envelope(&'a str),
 }
 
 /// Options of [`export`]. Fields may be added: write `..ExportOptions::default()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExportOptions<'a> {
-    /// The JSON around the messages. Sessions are always JSON lines.
+    /// The JSON around the messages. For sessions, [`List`](Container::List) and [`Lines`](Container::Lines)
+    /// are equal: a session is JSON lines, or a document if its format or its imported file is one.
     pub container: Container<'a>,
     /// Time of each message, in order. Formats with times use it for messages without a timestamp of
     /// their own. The list may be shorter than the messages; an unknown time is omitted from the file.

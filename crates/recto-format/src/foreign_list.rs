@@ -41,7 +41,7 @@ use crate::{Error, Finding, Format, RenderOptions, Target};
 #[derive(Clone, Debug)]
 pub struct ForeignList {
     format: Format,
-    /// The log has the messages of all foreign messages, and behind them those that repairs made.
+    /// The log has the messages of all foreign messages, followed by the messages that repairs made.
     conversation: Conversation,
     /// For each foreign message, the number of log entries up to its end.
     ends: Vec<usize>,
@@ -102,8 +102,8 @@ impl ForeignList {
         self.tokens_of_items().unwrap_or_else(|_| self.conversation.stats().tokens)
     }
 
-    /// The tokens of [`items`](Self::items). A repair makes one message with all results of a turn; in most
-    /// formats they are several messages, of which each counts.
+    /// The tokens of [`items`](Self::items). A repair makes one message with all results of a turn. Most
+    /// formats have one message for each result, so the made items are read again and counted.
     fn tokens_of_items(&self) -> Result<u64, Error> {
         let given = self.ends.last().copied().unwrap_or(0);
         if self.conversation.view().iter().all(|index| index.as_usize() < given) {
@@ -160,7 +160,7 @@ impl ForeignList {
         };
         self.conversation = match pinned.is_empty() {
             true => fitted,
-            // A repair may replace them.
+            // The pins end with FIT, because a repair may have to replace these messages.
             false => fitted.apply(Unmark::unpin(pinned), 0)?.0,
         };
         Ok(())
@@ -215,8 +215,8 @@ impl ForeignList {
         let found = match repaired(fit.max_tokens) {
             Ok(found) if is_small(&found) => found,
             Err(error) if !too_small(&error) => return Err(error),
-            // The largest budget whose result is small enough with its repairs is at least the smallest one
-            // that any run fits.
+            // Searches for the largest budget whose repaired result fits. The search starts at the smallest
+            // budget that FIT accepts.
             _ => {
                 let mut low = match self.clone().fit(&Fit { max_tokens: 0, ..fit.clone() }, keep) {
                     Err(Error::Engine(recto_core::Error::BudgetTooSmall { needed, .. })) => needed,
@@ -245,8 +245,8 @@ impl ForeignList {
         Ok(findings)
     }
 
-    /// Repairs the list for a provider: afterwards [`lint`] finds only notes. Returns the findings; their
-    /// `index` is a position in the given list.
+    /// Repairs the list for a provider: afterwards all findings of [`lint`] have the severity `note`. Returns
+    /// the findings before the repair; their `index` is a position in the given list.
     pub fn repair(&mut self, target: Target, model: Option<&str>) -> Result<Vec<Finding>, Error> {
         let options = RenderOptions { model, ..RenderOptions::default() };
         let mut findings = lint(self.conversation.messages(), target, &options);
@@ -315,7 +315,7 @@ impl ForeignList {
                 self.write(message.expect("the log has the entry"), &mut items)?;
             }
         }
-        // At the end there is no next one.
+        // The last foreign messages that were converted to no message have no next message.
         let after = (0..self.ends.len()).rev().take_while(|&item| self.entries_of(item).is_empty());
         let mut after: Vec<usize> = after.collect();
         after.reverse();
@@ -386,15 +386,16 @@ enum Piece {
     Made(Message),
 }
 
-/// Given messages that a repair replaced. It writes all messages of a turn again, also those that it does
-/// not change.
+/// Given messages that a repair replaced. A repair writes all messages of a turn again, including those that
+/// it does not change.
 struct Originals<'a> {
     hidden: BTreeSet<usize>,
     conversation: &'a Conversation,
 }
 
 impl Originals<'_> {
-    /// Adds the given messages that are equal to a made one, or the made one.
+    /// Adds the given message that is equal to `made`. If there is none, splits `made` into its results and
+    /// adds, for each, the equal given message or the new one.
     fn find(&mut self, made: &Message, pieces: &mut Vec<Piece>) -> Result<(), Error> {
         if let Some(entry) = self.equal(made) {
             pieces.push(Piece::Given(entry));
@@ -421,7 +422,7 @@ impl Originals<'_> {
     }
 }
 
-/// A message with several tool results as one message for each.
+/// Splits a message that consists of several tool results into one message for each result.
 fn single_results(message: &Message) -> Result<Vec<Message>, Error> {
     let value: Value = serde_json::from_str(message.json()).unwrap_or_default();
     let parts = value["content"].as_array().map_or(&[][..], Vec::as_slice);

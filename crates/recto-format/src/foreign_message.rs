@@ -7,8 +7,8 @@ use crate::parts::{MessageParts, Part};
 use crate::{Collected, Format, ImportOptions, Step, import};
 
 impl Format {
-    /// The format of a message, if it has content that Recto's own format does not read: `tool_calls`,
-    /// `parts`, the role `developer`.
+    /// The format of a message, if it has content that Recto's own format does not read, such as
+    /// `tool_calls`, `parts` or the role `developer`.
     ///
     /// ```
     /// use recto_format::Format;

@@ -1,15 +1,15 @@
 //! Copies JSON text and abridges its long strings and long lists.
 //!
-//! A format is recognised by the fields of an envelope, which may come after megabytes of messages. The
-//! copy has a bounded size and is valid JSON: a long string becomes `"…"`, and a long list ends after the
-//! items that fit. The outermost list is never abridged, because its items are the records of the file.
+//! A format is recognised by the fields of an envelope, which may come after megabytes of messages. In the
+//! copy, a long string becomes `"…"`, and a long list ends after the items that fit. The outermost list is
+//! never abridged, because its items are the records of the file: the caller stops when the copy is full.
 
 /// Maximum length of a string that is kept, in bytes.
 const MAX_STRING: usize = 4 << 10;
 /// Number of nested lists and objects, from the outermost, whose lists may be abridged.
 const MAX_DEPTH: usize = 8;
 
-/// A copy of JSON that is at most about [`max_bytes`](Self::new) long.
+/// An abridged copy of JSON. It is full at [`max_bytes`](Self::new), but grows as long as bytes are added.
 pub(super) struct Abridged {
     out: Vec<u8>,
     max_bytes: usize,

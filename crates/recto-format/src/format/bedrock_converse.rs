@@ -249,7 +249,7 @@ fn read_result(result: &str, parts: &mut NewParts) -> Result<bool, FieldError> {
     let mut is_specific = false;
     for item in fields.get("content").map(json::items).into_iter().flatten() {
         match json::get(item, "json") {
-            // The model reads the JSON; other providers get it as a text.
+            // A `json` block becomes a text that contains the JSON, so that other providers accept it.
             Some(value) => {
                 let text = json::string(value);
                 list.text(Str::of(&text).unwrap_or(Str::plain("")), "");
@@ -351,7 +351,7 @@ fn write_part(part: &Part<'_>, out: &mut String, warnings: &mut Vec<String>) -> 
     true
 }
 
-/// The name of the block and of the form of a media type.
+/// The name of the block for a media type, and the value of the field `format` in the block.
 pub(crate) fn block_of(media_type: &str) -> Option<(&'static str, &'static str)> {
     Some(match media_type {
         "application/pdf" => ("document", "pdf"),

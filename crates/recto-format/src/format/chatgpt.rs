@@ -111,14 +111,14 @@ fn read_file<'r>(file: impl Read + 'r, out: &mut StepWriter<'_>) -> Result<(), E
     Ok(())
 }
 
-/// What export of a file does not restore: the first line of each kind.
+/// Differences that export of a file does not restore, each with the line where it occurs first.
 #[derive(Default)]
 struct Lost {
     /// The order of the nodes.
     order: Option<u64>,
     /// White space outside of the nodes.
     spaces: Option<u64>,
-    /// Nodes without a message behind all messages.
+    /// Nodes without a message after the last message of a branch.
     nodes: Option<u64>,
 }
 
@@ -187,7 +187,8 @@ fn read_conversation(
     if !graph.nodes.is_empty() {
         let node_len = |node: &Node| json::string(&node.id).len() + ":,".len() + node.json.len();
         let nodes: usize = graph.nodes.iter().map(node_len).sum();
-        // The envelope has `null` in place of the braces and the nodes, and one comma less than nodes.
+        // The envelope has `null` in place of the braces and the nodes. `nodes` counts a comma for each
+        // node, but the last node has none.
         let compact = envelope.len() - "null".len() + "{}".len() + nodes - ",".len();
         if values.bytes_taken() - begin != compact as u64 {
             lost.spaces.get_or_insert(line);
@@ -467,7 +468,8 @@ impl GraphConverter<'_, '_, '_> {
     }
 
     /// Id of the call to which a message of a tool belongs: of the nearest calls of that tool before it,
-    /// the first without a result; otherwise the nearest call.
+    /// the first without a result. Otherwise the nearest call of that tool, otherwise the nearest call of
+    /// any tool. At most 64 nodes are searched.
     fn call_for(&mut self, place: usize, message: &str) -> Option<String> {
         let author = json::get(message, "author")?;
         if json::get_str(author, "role")?.escaped() != "tool" {

@@ -4,6 +4,7 @@
 //! | in the file | conversion |
 //! |---|---|
 //! | `user`, `assistant` | messages, read like those of Anthropic |
+//! | a record with `isCompactSummary` | COMPRESS of all visible messages into its message |
 //! | a record with `parent_tool_use_id` | a message of the subagent of that call: a fork that starts empty |
 //! | all other records | stored with the next message, for export |
 

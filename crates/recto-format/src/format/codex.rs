@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `response_item` | a message, read like an item of OpenAI's Responses |
 //! | `compacted` with `replacement_history` | COMPRESS of all visible messages into that history |
-//! | `compacted` without it (older versions) | messages of the user stay, and the summary follows |
-//! | `event_msg` `thread_rolled_back` | ROLLBACK to before the last turns |
+//! | `compacted` without it (older versions) | user and system messages stay, and the summary follows |
+//! | `event_msg` `thread_rolled_back` | ROLLBACK to before the last turns; DELETE if a compaction followed |
 //! | `turn_context` | names the model of the lines that follow |
 //! | all other lines | stored with the next message, for export |
 //!
@@ -59,7 +59,8 @@ impl FormatCodec for Codex {
                 {
                     Likelihood::Certain
                 }
-                // Rollouts of mid-2025 have items of Responses on separate lines.
+                // In rollouts of mid-2025, the lines are items of Responses without an envelope, and state
+                // lines have a `record_type`.
                 _ if json::get(line, "record_type").is_some() => Likelihood::Declared,
                 _ => Likelihood::No,
             };
@@ -114,7 +115,7 @@ struct Rollout<'o, 'a> {
     view: Vec<Visible>,
     /// Positions in the view at which turns of the user start.
     turns: Vec<usize>,
-    /// Number of leading entries that a compaction without a history has kept.
+    /// Number of entries at the start of the view that a compaction without a history has kept.
     settled: usize,
     /// True if the file has no items, so that its events are the messages.
     reads_events: bool,
@@ -125,7 +126,7 @@ struct Rollout<'o, 'a> {
 struct Visible {
     log: u32,
     role: Role,
-    /// The version before it, if its view consists of the entries in front of this one.
+    /// The version whose view consists of exactly the entries before this one, if it is known.
     version: Option<Version>,
 }
 
@@ -435,7 +436,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Removes the last turns of the user from the view.
+    /// Hides the last turns of the user.
     fn rewind(&mut self, turns: usize) -> Result<(), Error> {
         if turns == 0 || self.turns.is_empty() {
             return Ok(());

@@ -2,11 +2,12 @@
 //!
 //! | in the file | conversion |
 //! |---|---|
-//! | `system.message`, `user.message` | a message; of the user, the text that the model received |
+//! | `system.message`, `user.message` | a message; a user message has the text that the model received |
 //! | `assistant.message` | reasoning, text and calls of the assistant |
 //! | `tool.execution_complete` | a message of role `tool` |
 //! | events with `parentToolCallId` | messages of the subagent of that call: a fork that starts empty |
-//! | `session.compaction_complete` with a summary | COMPRESS of all visible messages but those of the system |
+//! | `session.compaction_complete` with a summary | COMPRESS of all visible messages except system messages |
+//! | `session.snapshot_rewind` | the event with the id `upToEventId` and all later ones leave the view |
 //! | all other events | stored with the next message, for export |
 
 use recto_core::Role;
@@ -68,7 +69,7 @@ impl SessionCodec for Copilot {
     fn read<'a>(&self, event: &'a str, state: &mut SessionState) -> Result<Record<'a>, FieldError> {
         let fields = json::Object::of(event);
         let mut record = Record::without_message(event).with_ids(&fields, "id", "parentId");
-        // The ids are those of a log: the conversation is linear.
+        // `parentId` is the id of the previous event in the file: the conversation is linear.
         record.parent = Parent::Previous;
         let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
         let data = json::Object::of(fields.get("data").unwrap_or("{}"));
@@ -221,7 +222,7 @@ fn answer(message: &MessageParts<'_>, text: &str) -> String {
                 json::push_str(id, &mut call);
                 call.push_str(",\"name\":");
                 json::push_str(name, &mut call);
-                // A string would be read as JSON.
+                // Import parses a string as JSON, so an input that is a string is encoded twice.
                 let input = match Str::of(input) {
                     Some(_) => json::string(input),
                     None => input.to_owned(),

@@ -1,8 +1,10 @@
-//! Codec of Google's Gemini: a list of contents, or a request with `contents`.
+//! Codec of Google's Gemini: a list of contents, or an object with `contents` or `history`.
 //!
 //! | foreign | conversion |
 //! |---|---|
-//! | role `model`; `user`, `function` or none | `assistant`; `user` |
+//! | role `model` | `assistant` |
+//! | role `user`, `function` or none | `user` |
+//! | role `system` | `system` |
 //! | `functionCall` | `tool_use`; an id is generated if there is none |
 //! | `functionResponse` | `tool_result` in a message of role `tool`; matched by id, otherwise by name and order |
 //! | `thought: true` | `thinking` |
@@ -194,7 +196,7 @@ impl MessageCodec for Gemini {
     }
 }
 
-/// A part that only Gemini understands.
+/// The `gemini_part` that contains a part for Gemini only.
 fn provider_part(part: &str) -> String {
     format!(r#"{{"type":"gemini_part","part":{part}}}"#)
 }
@@ -300,7 +302,7 @@ fn read_response(
         Some(("error", text)) => (Cow::Borrowed(text), true),
         _ => (Cow::Owned(json::string(value)), false),
     };
-    // Images and files of the tool are beside its response.
+    // Images and files that the tool returned are in the field `parts`, beside `response`.
     let mut media = NewParts::default();
     for (_, part) in response.get("parts").map(json::objects).into_iter().flatten() {
         if media.is_empty() {

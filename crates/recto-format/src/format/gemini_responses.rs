@@ -5,7 +5,7 @@
 //! |---|---|
 //! | a response with `candidates` | the content of the first candidate |
 //! | a recorded stream | one message; adjacent texts of its chunks are joined |
-//! | a content with `role` and `parts` | a message, read like a content of Gemini |
+//! | a content with a list `parts` | a message, read like a content of Gemini |
 //! | all other records, such as counts of tokens | stored with the next message, for export |
 
 use recto_core::Role;
@@ -85,7 +85,7 @@ impl SessionCodec for GeminiResponses {
     }
 }
 
-/// The responses in a record: itself, or those that a recording contains.
+/// The responses in a record: the record itself, or those that a recording contains.
 fn chunks_of(record: &str) -> impl Iterator<Item = &str> {
     let response = json::get(record, "response");
     let (one, list) = match response {

@@ -60,8 +60,8 @@ fn is_model(message: &str) -> bool {
     role_of(&kind).is_some() && has_fields_of_a_model(message)
 }
 
-/// True for an object with the fields of `model_dump`. In other formats, an object with type and content also
-/// has a role, or it is a session line.
+/// True for an object with the fields of `model_dump`. In other formats, an object with a type and content
+/// also has a role or, if it is a session line, a `uuid`.
 fn has_fields_of_a_model(message: &str) -> bool {
     let has = |key: &str| json::get(message, key).is_some();
     has("content") && !has("role") && !has("uuid")
@@ -104,7 +104,8 @@ impl MessageCodec for LangChain {
         let kind = kind.text();
         let Some(role) = role_of(&kind) else {
             return Err(match &*kind {
-                // It has no text, so it can stay unreadable.
+                // An unknown type is an error of import, because the text would be lost. This message has
+                // no text, so the error names no field and the message is kept as unreadable.
                 "remove" | "RemoveMessage" => {
                     FieldError::new("", "an instruction to remove a message, not a message")
                 }

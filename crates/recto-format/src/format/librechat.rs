@@ -2,8 +2,8 @@
 //!
 //! | in the file | conversion |
 //! |---|---|
-//! | a message | a message; `isCreatedByUser` is its role |
-//! | a message whose parent is further back | ROLLBACK to that version, then the message |
+//! | a message | a message of the user if `isCreatedByUser` is true, otherwise of the assistant |
+//! | a message whose parent is not the message before it | ROLLBACK to the parent, then the message |
 //! | `content` with `think` and `tool_call` | thinking, calls, and a message with the results |
 //! | nested messages (`children`) | the newest branch; the others are kept for export, with a remark |
 
@@ -22,7 +22,7 @@ use crate::parts::{MessageParts, Part};
 
 pub(crate) struct LibreChat;
 
-/// The parent of a first message.
+/// The `parentMessageId` of a message without a parent.
 const NO_PARENT: &str = "00000000-0000-0000-0000-000000000000";
 
 impl SessionCodec for LibreChat {

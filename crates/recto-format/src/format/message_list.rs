@@ -5,7 +5,8 @@
 //! message; `read.rs` imports files with it and `write.rs` exports them.
 //!
 //! Each foreign message becomes one or more Recto messages. Import writes the converted messages again
-//! and compares: only if the bytes differ, `metadata.source.original` stores the original ones.
+//! and compares the bytes. `metadata.source.original` stores the original bytes only if they differ and
+//! are not the same JSON in the layout of Python's `json.dumps`.
 
 mod agreement;
 mod read;
@@ -49,7 +50,7 @@ pub(crate) trait MessageCodec: Sync {
 
     /// True if an object contains a list of messages and is not a message itself.
     fn is_envelope(&self, object: &str) -> bool {
-        // Fast path: an object that starts with its role is a message.
+        // Fast path: an object whose first field is the role is a message.
         let first = json::fields(object).next();
         first.is_some_and(|(key, _)| key.escaped() != "role")
             && self.list_keys().iter().any(|key| {
@@ -68,8 +69,8 @@ pub(crate) trait MessageCodec: Sync {
     fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError>;
 
     /// Reads a field of the envelope that holds messages, such as Anthropic's `system`; `None` for any
-    /// other field. The messages precede those of the list; if the field follows the list, an INSERT
-    /// moves them to the front.
+    /// other field. The messages precede those of the list in the view; if the field follows the list, an
+    /// INSERT adds them at position 0.
     fn read_envelope(&self, _key: &str, _value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
         None
     }
@@ -203,7 +204,7 @@ pub(crate) fn write_turns<'a>(
 
 /// True if an object has a list under a key.
 pub(crate) fn holds_list(object: &str, key: &str) -> bool {
-    // A fast check first: inside a text, the quotes of the key would be escaped.
+    // Fast path: most objects do not contain the quoted key. In a text, the quotes would be escaped.
     let quoted = format!("\"{key}\"");
     memchr::memmem::find(object.as_bytes(), quoted.as_bytes()).is_some()
         && json::get(object, key).is_some_and(json::is_list)
@@ -216,7 +217,7 @@ pub(crate) struct ReadState {
     pub(crate) message_count: usize,
     /// Generated ids of calls without a result so far, by the name of the tool.
     calls: HashMap<String, VecDeque<String>>,
-    /// The names of these calls, in order.
+    /// The names of the tools of these calls, in order. May also contain names of calls with a result.
     call_names: VecDeque<String>,
     /// Fields of the current message that are preserved but not converted.
     warnings: Vec<FieldError>,

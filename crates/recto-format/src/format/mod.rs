@@ -73,7 +73,8 @@ pub(crate) use head::{Head, Likelihood};
 pub(crate) use openai_responses::item_of;
 
 impl Format {
-    /// Recognises the format of a file by its first 256 KiB, in which long strings and lists are abridged.
+    /// Recognises the format of a file by its first 256 KiB. If a JSON file is longer, long strings and lists
+    /// are abridged first.
     pub fn recognise(file: impl Read) -> Result<Format, Error> {
         let head = Head::read(&mut unpack::open(Box::new(file))?)?;
         let mut best = (Likelihood::No, None);

@@ -213,8 +213,8 @@ fn read_part(part: &str, fields: &Object<'_>, parts: &mut NewParts) {
     }
 }
 
-/// Writes the items of a message: texts and media in one item, each call and each result in a separate
-/// item.
+/// Writes the items of a message: consecutive texts and media in one item, each call and each result in a
+/// separate item.
 fn write_items(
     message: &MessageParts<'_>,
     names: &CallNames<'_>,
@@ -258,7 +258,7 @@ fn write_items(
                 warnings.push(unsupported_part(kind));
                 continue;
             }
-            // Reasoning of another provider, or media without a source.
+            // Thinking of another format, audio, or media without a URL, data or file id.
             _ => {
                 warnings.push("a part is not supported".into());
                 continue;
@@ -319,7 +319,8 @@ fn write_output(
     out.push(']');
 }
 
-/// A part of the content of a message; `None` if it is an item, or if the format has no such part.
+/// Writes a part for the content of a message. `None` if the part is written as a separate item, or if the
+/// format has no such part.
 fn content_part(part: &Part<'_>, message: &MessageParts<'_>) -> Option<String> {
     let mut out = String::new();
     match *part {

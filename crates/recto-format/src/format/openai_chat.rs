@@ -29,7 +29,7 @@ use crate::parts::MessageParts;
 
 pub(crate) use write::write_url;
 
-/// Start of the ids of calls that have none in the foreign message.
+/// Prefix of the ids that import generates for calls without one.
 pub(crate) const GENERATED_ID: &str = "function_";
 
 pub(super) struct OpenAiChat;
@@ -364,7 +364,7 @@ fn read_call(
     };
     let name = name.ok_or_else(|| missing("function.name"))?;
     let input = match arguments {
-        // Some servers send the object itself.
+        // Some servers send the arguments as an object, not as a string that contains its JSON.
         Some(value) => Str::of(value).map_or_else(|| value.to_owned(), input_of),
         None => "{}".to_owned(),
     };

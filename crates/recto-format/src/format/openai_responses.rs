@@ -190,7 +190,8 @@ impl MessageCodec for OpenAiResponses {
 /// A converted item.
 pub(crate) struct Item<'a> {
     pub(crate) draft: Draft,
-    /// Role and content, if the item is a message.
+    /// Role and content, if the item is a message. `None` for a message of the assistant with an id and a
+    /// string as its content.
     pub(crate) role_and_content: Option<(Role, &'a str)>,
 }
 
@@ -265,7 +266,7 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, FieldError> {
             parts.result(needed("call_id")?, output.as_deref(), false, extra);
             Ok(Draft::converted(Role::Tool, parts.finish()).into())
         }
-        // Roles, types with dashes, and lines with these ids belong to other formats.
+        // In other formats, the type is a role or contains a dash, or the line has one of these ids.
         Some(kind)
             if matches!(kind, "user" | "assistant" | "system" | "tool" | "human" | "ai")
                 || kind.contains('-')
@@ -373,7 +374,7 @@ fn read_parts(list: &str) -> NewParts {
     parts
 }
 
-/// Adds the parts of a message. The first text gets the id of the item.
+/// Adds the parts of a message. The first `output_text` gets the id of the item.
 fn read_parts_into(list: &str, item_id: &str, parts: &mut NewParts) {
     let mut item_id = item_id;
     for (part, fields) in json::objects(list) {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a message of the user | its texts and files |
 //! | a message of the assistant | one message per step (`step-start`): reasoning, text and calls, and a message with the results |
-//! | `tool` with status `completed` or `error` | a call and its result |
+//! | `tool` | a call and, if it has an `output` or `error`, its result |
 //! | a message of the assistant that is a summary | COMPRESS of all messages before it |
 //! | all other parts | stored with the message, for export |
 
@@ -219,7 +219,7 @@ fn read_steps<'a>(parts: &'a str, info: &json::Object<'a>, read: &mut Record<'a>
             }
             "tool" => read_tool(&part, &mut said, &mut results),
             _ => {
-                // What follows results is another step.
+                // A text after results belongs to the next step.
                 if kind == "text" && !results.is_empty() {
                     end_step(&mut said, &mut results);
                 }

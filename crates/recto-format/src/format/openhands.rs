@@ -4,7 +4,7 @@
 //! |---|---|
 //! | action `message`, `system`; `MessageEvent`, `SystemPromptEvent` | a message |
 //! | an action with `tool_call_metadata`; `ActionEvent` | the call, with the text and reasoning of its response |
-//! | another action of the agent | a call with the action as the name of its tool |
+//! | another action, such as `run` | a call with the action as the name of its tool |
 //! | an observation; `ObservationEvent`, `AgentErrorEvent`, `UserRejectObservation` | a message of role `tool` |
 //! | `condensation`, `Condensation` with a summary | COMPRESS of the forgotten events |
 //! | all other events | stored with the next message, for export |
@@ -219,7 +219,7 @@ fn has_call(fields: &json::Object<'_>) -> bool {
     fields.get("tool_call_metadata").is_some()
 }
 
-/// The fields of a flat action that are its arguments.
+/// The arguments of an action without `args`: all its fields except the known fields of an event.
 fn other_fields(fields: &json::Object<'_>) -> String {
     let mut out = String::new();
     let known = ["action", "id", "timestamp", "source", "message", "thought", "cause"];

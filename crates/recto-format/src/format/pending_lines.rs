@@ -6,7 +6,7 @@ use crate::step_writer::{Document, StepWriter};
 /// Lines without a message, held until the next message of their chain stores them in
 /// `metadata.source.before`. Their total size is limited; lines beyond the limit are dropped and counted.
 pub(crate) struct PendingLines {
-    /// The lines of each chain, as a JSON list without its end.
+    /// The lines of each chain, as a JSON list without its closing bracket.
     lists: Vec<String>,
     /// Number of bytes that can be added.
     capacity: usize,
@@ -67,7 +67,7 @@ impl PendingLines {
     }
 
     /// Stores the remaining lines, and the document that contains all lines, with the last message. Lines
-    /// of other chains become the envelope.
+    /// of other chains, and lines that the message cannot store, become the envelope.
     pub(crate) fn finish(
         &mut self,
         out: &mut StepWriter<'_>,

@@ -6,8 +6,10 @@
 //! | `message` of role `user`, `assistant` | a message |
 //! | `message` of role `toolResult` | a message of role `tool` |
 //! | `message` of role `bashExecution` | a message of the user with the command and its output |
+//! | `message` of role `custom`, `hookMessage` | a message of the user |
+//! | `message` of role `branchSummary`, `compactionSummary` | a message of the user |
 //! | `custom_message`, `branch_summary` | a message of the user |
-//! | `compaction` | COMPRESS of the messages in front of `firstKeptEntryId` |
+//! | `compaction` | COMPRESS of the messages before `firstKeptEntryId` |
 //! | all other lines | stored with the next message, for export |
 
 use recto_core::Role;
@@ -188,7 +190,7 @@ fn is_unchanged(content: &str) -> bool {
     }
 }
 
-/// The parts of a content.
+/// Converts a content to a string or a list of parts.
 fn content_of(content: &str) -> String {
     if Str::of(content).is_some_and(|text| !text.is_empty()) {
         return content.to_owned();
@@ -200,7 +202,7 @@ fn content_of(content: &str) -> String {
     parts.finish()
 }
 
-/// The content of a result: a single text is a string.
+/// Converts the content of a result. A list with a single text becomes a string.
 fn result_content(content: &str) -> String {
     if Str::of(content).is_some() {
         return content.to_owned();

@@ -30,7 +30,8 @@ pub(super) fn system(messages: &[MessageParts<'_>], out: &mut String) {
     out.push(']');
 }
 
-/// Writes pieces of one message as messages separated by commas, one for each role.
+/// Writes pieces of one message as messages separated by commas. Consecutive pieces of one role are one
+/// message.
 pub(super) fn messages(pieces: &[MessageParts<'_>], out: &mut String, warnings: &mut Vec<String>) {
     if let [only] = pieces
         && matches!(only.role, Role::User | Role::Assistant)
@@ -101,7 +102,7 @@ fn write_message(
 }
 
 /// Writes a part as a block. Returns false, with a warning, if the format has no such block. `is_imported` is
-/// true for messages that were not imported from another format.
+/// false for messages that were imported from another format.
 fn write_block(
     part: &Part<'_>,
     is_imported: bool,
@@ -183,7 +184,7 @@ fn write_block(
     true
 }
 
-/// True if a result contains media that has another form in this format.
+/// True if a result contains media that Anthropic and Recto write in different forms.
 fn has_documents(content: &str) -> bool {
     let is_other = |part: &Part<'_>| match part {
         Part::Media(media) => {

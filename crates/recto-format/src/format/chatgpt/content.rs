@@ -10,7 +10,7 @@ use crate::media::{MediaBody, MediaKind};
 /// A converted message.
 pub(super) struct Read {
     pub(super) draft: Draft,
-    /// Recipient of the call, if the message is one.
+    /// Recipient of the call, if the message is a call.
     pub(super) calls: Option<String>,
 }
 

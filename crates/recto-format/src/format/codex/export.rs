@@ -83,7 +83,8 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// True if the original line changes no earlier one.
+    /// True if the original line can be written: import reads it as a message and, in the export of a view,
+    /// it changes no earlier line.
     fn keeps_bytes(&self, line: &str) -> bool {
         if is(line, "event_msg") {
             return self.has_only_events;

@@ -1,4 +1,5 @@
-//! Whether a foreign message is read as the messages that name it as their original.
+//! Checks that a foreign message, read again, gives the messages whose metadata contains it as their
+//! original.
 //!
 //! Import stores the original of a message in its metadata. A client can also send such metadata, so a
 //! request contains an original only if reading it again gives the same roles and contents.
@@ -9,14 +10,15 @@ use crate::format::{gemini, openai_chat};
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
 
-/// True if `foreign` is read as these messages. It is the value of `field` if there is a field.
+/// True if `foreign` is read as these messages. If `field` is set, `foreign` is the value of that field of a
+/// request.
 pub(super) fn is_read_as(
     codec: &dyn MessageCodec,
     foreign: &str,
     field: Option<Str<'_>>,
     pieces: &[MessageParts<'_>],
 ) -> bool {
-    // A result without an id answers an earlier call: the one that the message names.
+    // A foreign result without an id answers an earlier call. The converted result has the id of that call.
     let state = || {
         let mut state = ReadState::default();
         for part in pieces.iter().flat_map(|piece| &piece.parts) {
@@ -75,7 +77,8 @@ fn content_of(message: &str) -> Option<&str> {
     contents.last().map(|(_, content)| content)
 }
 
-/// True if both parts have the same content. Generated ids depend on the messages before.
+/// True if both parts have the same content. All generated ids count as equal, because they depend on the
+/// messages before.
 fn is_same_part(part: &Part<'_>, read: &Part<'_>) -> bool {
     let is_generated = |id: Str<'_>| {
         let prefixes = [gemini::GENERATED_ID, openai_chat::GENERATED_ID];

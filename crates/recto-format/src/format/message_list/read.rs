@@ -68,7 +68,7 @@ pub(super) fn convert_all(
     Ok(converted)
 }
 
-/// The messages of one foreign message. `state` is what the messages before it have left.
+/// The messages of one foreign message. `state` is the state of the conversion after the messages before it.
 pub(super) fn convert_alone(
     codec: &dyn MessageCodec,
     foreign: &str,
@@ -337,7 +337,8 @@ pub(super) fn parse_converted(json: &str) -> Result<Message, recto_core::Error> 
     Message::from_checked_json(json, &Limits::NONE)
 }
 
-/// Creates the messages, with the original bytes if writing them again would give other bytes.
+/// Creates the messages. If writing them again would give other bytes, the first one records the layout that
+/// restores the original bytes, or the original bytes themselves.
 fn finish(
     codec: &dyn MessageCodec,
     foreign: &str,

@@ -35,7 +35,7 @@ pub(super) fn export(
         }
     }
     let number = systems.len() as u64;
-    // A text in the place of the list stays one as long as it is alone.
+    // A message that was a text in place of the list is written as a text again if no other follows.
     let first = messages.next_if(|message| is_in_list_field(codec, message));
     let is_alone = messages.peek().is_none();
     let is_request = matches!(options.container, Container::Envelope(_));
@@ -43,7 +43,7 @@ pub(super) fn export(
         Some(first) if is_alone && is_request => (original(codec, &[first]), None),
         first => (None, first),
     };
-    // System messages of the envelope turn a list into a request.
+    // A list with messages for the envelope's system field is written as a request.
     let request = format!("{{{}:null}}", json::string(codec.list_keys()[0]));
     let (envelope, between) = match options.container {
         Container::Envelope(envelope) => (Some(envelope), ","),
@@ -309,7 +309,7 @@ pub(super) fn original<'a>(
     }))
 }
 
-/// The foreign message of a message with a verbatim source: all of it except its metadata.
+/// The foreign message of a message with a verbatim source: the JSON of the message without its metadata.
 fn verbatim(codec: &dyn MessageCodec, message: &MessageParts<'_>) -> Option<String> {
     let source = message.source.filter(|source| source.is_verbatim)?;
     let fields = message.json_without_metadata()?;
