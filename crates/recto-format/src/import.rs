@@ -23,7 +23,8 @@ use crate::{Error, Format};
 
 /// Input that can be read from the start several times. Formats that are trees need two passes.
 pub trait Input {
-    /// Opens the input at its first byte. Readers that are open at the same time do not change each other.
+    /// Opens the input at its first byte. Several readers may be open at the same time: reading from one of
+    /// them does not move the others.
     fn open(&self) -> std::io::Result<Box<dyn Read + '_>>;
 }
 
@@ -121,8 +122,8 @@ pub struct Start {
     pub id: Option<String>,
     /// Creation time.
     pub created: Option<Timestamp>,
-    /// True if the file has one message per line instead of a list. [`Container::Lines`] writes this
-    /// layout. Sessions always have it.
+    /// True if the file has one message or session record per line, and no list of them.
+    /// [`Container::Lines`] writes this layout.
     ///
     /// [`Container::Lines`]: crate::Container::Lines
     pub is_json_lines: bool,
@@ -135,12 +136,12 @@ impl Start {
     }
 }
 
-/// Content of a transcript that the other side cannot represent: of a file that a conversation cannot
-/// hold, or of a message that a format cannot express.
+/// A remark: on import, about content of a file that a conversation cannot represent; on export, about
+/// content of a message that the format cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TranscriptWarning {
-    /// Line of the file, from 1. On export, the number of the message, from 1.
+    /// Line of the file, from 1; 0 for the file as a whole. On export, the number of the message, from 1.
     pub line: u64,
     /// Field, such as `messages[3].content[0].type`. Empty for the whole line or message.
     pub field: String,
@@ -195,8 +196,8 @@ pub struct ImportOptions {
     pub limits: Limits,
     /// Maximum number of messages of one [`Step::Append`], for files that are not divided into turns.
     pub messages_per_step: usize,
-    /// True if no remark is made about white space between messages that export does not restore, because
-    /// the text is not a file.
+    /// True to omit the remarks about white space between messages that export does not restore. Useful
+    /// if the input is not a file.
     pub ignores_white_space: bool,
 }
 

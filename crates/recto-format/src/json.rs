@@ -1,8 +1,8 @@
 //! JSON values as slices of their text, and writers that keep that text unchanged.
 //!
 //! All functions expect text that was validated as JSON when it was imported. On other text the result
-//! is meaningless, but every function terminates and none panics. Nothing recurses, so nested values
-//! use no stack.
+//! is meaningless, but every function terminates and none panics. No function recurses, so nested values
+//! use no stack; `has_huge_number` calls `serde_json`, which limits its recursion.
 
 use std::borrow::Cow;
 

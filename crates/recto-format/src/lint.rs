@@ -44,8 +44,8 @@ pub fn lint<'m>(
     Plan::of(&parts, target.dialect(), options, sanitized.findings()).findings
 }
 
-/// The request after which [`lint`] finds only notes for a target; `None` if that is already so. With
-/// only notes, the provider receives all content of the view.
+/// The request after which [`lint`] finds only notes for a target; `None` if it finds only notes already.
+/// If it finds only notes, the provider receives all content of the view.
 ///
 /// `entries` are the entries of a view, in order. The repairs are one request: one version, one UNDO. The
 /// engine rejects the request if it would change a pinned entry.
@@ -149,8 +149,8 @@ fn positions(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
     positions.into_iter()
 }
 
-/// Positions of the messages that have to be replaced: those with findings, and all that share a turn
-/// with one of them.
+/// Positions of the messages that have to be replaced: those that the repair of a warning or error changes,
+/// and all that share a turn with one of them.
 fn changed(plan: &Plan<'_>) -> HashSet<usize> {
     // A placeholder at an end is a separate message and changes no other.
     let change =
@@ -209,7 +209,7 @@ impl TurnWriter<'_> {
         Ok(made)
     }
 
-    /// A message with those results of the turn's calls that are not in a separate message.
+    /// A message with those results of the turn's calls that are not in messages that keep their bytes.
     fn results(&self, turn: &Turn<'_>) -> Result<Option<Message>, Error> {
         let calls: Vec<&Call<'_>> = turn.calls_with_converted_results().collect();
         if calls.is_empty() {

@@ -167,9 +167,10 @@ impl PriceTable {
         Ok(PriceTable { note, source, date, models })
     }
 
-    /// The prices of a model; `None` if the table does not have this model. Case is ignored, and so are
-    /// dates at the end (`claude-sonnet-4-5-20250929`), unless the table has the name with its date, and
-    /// prefixes of gateways (`openai/gpt-4o`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0`).
+    /// The prices of a model; `None` if the table does not have this model. Case is ignored. A date or
+    /// revision at the end (`claude-sonnet-4-5-20250929`, `…-v1:0`) and prefixes of gateways
+    /// (`openai/gpt-4o`, `us.anthropic.claude-sonnet-4-5`) are ignored, unless the table has the name with
+    /// them.
     ///
     /// ```
     /// let table = recto_format::PriceTable::default();

@@ -61,8 +61,8 @@ pub struct Branch {
 }
 
 impl Replayed {
-    /// The container in which the messages were, for [`export`](crate::export) to write them in the
-    /// same way.
+    /// The container of the messages in the file. With it, [`export`](crate::export) writes the same
+    /// layout.
     ///
     /// ```
     /// use recto_core::Settings;

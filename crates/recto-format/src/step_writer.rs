@@ -1,7 +1,7 @@
 //! The output of a codec: batches messages into steps and tracks the length and version of each branch.
 //!
-//! Because every step creates one version, [`version`](StepWriter::version) and
-//! [`log_len`](StepWriter::log_len) are known without a conversation.
+//! Because every [`Step::Append`] and [`Step::Apply`] creates one version,
+//! [`version`](StepWriter::version) and [`log_len`](StepWriter::log_len) are known without a conversation.
 
 use recto_core::{Limits, Message, Operation, Request, Version};
 
@@ -21,8 +21,8 @@ pub(crate) struct StepWriter<'a> {
     sink: &'a mut dyn Sink,
     /// Messages that are not part of a step yet.
     pending: Vec<Message>,
-    /// The newest step with messages and the steps after it, because the end of the file may belong to
-    /// the last message.
+    /// The newest step with messages and the steps after it. They are held back, because the last message
+    /// of the file stores the lines behind it.
     held: Vec<Step>,
     /// Branch of the messages that are held back.
     last_branch: usize,
@@ -167,8 +167,8 @@ impl<'a> StepWriter<'a> {
         self.emit(Step::Apply(request.into()))
     }
 
-    /// Stores the lines behind the last message, and the document around all of them, with the last
-    /// message. Returns false if that is not possible.
+    /// Stores the lines behind the last message, and the document around all records, in the source of the
+    /// last message. Returns false if there is no such message or it has no source.
     pub(crate) fn behind(
         &mut self,
         lines: Option<&str>,

@@ -191,9 +191,9 @@ impl<'r> Values<'r> {
         })
     }
 
-    /// The next value, if it is the whole rest of the line and the line is in the buffer. This is the
-    /// fast path for JSON lines: one search for the end of the line. A line is searched only once,
-    /// because it may contain many values.
+    /// The next value, if it is an object that is the whole rest of the line, and the line is in the
+    /// buffer. This is the fast path for JSON lines: one search for the end of the line. A line that was
+    /// searched without success is not searched again, because it may contain many values.
     fn peek_line(&mut self) -> Option<Peeked> {
         if self.bytes_taken() < self.line_searched {
             return None;

@@ -2,7 +2,7 @@
 //!
 //! The reader ignores the central directory at the end of the file. A stream is therefore enough, and a
 //! directory cannot hide or duplicate entries. Entry names are only compared and never used as paths.
-//! The decompressed size of every entry is bounded and its checksum is verified.
+//! The decompressed size of every entry that is decompressed is bounded, and its checksum is verified.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -45,7 +45,7 @@ impl<'r> Zip<'r> {
         Zip { file: BufReader::new(file), input, next: None }
     }
 
-    /// Calls `each` with every entry whose name is `wanted`, and skips the others.
+    /// Calls `each` with every entry for whose name `wanted` returns true, and skips the others.
     pub(crate) fn each(
         &mut self,
         wanted: impl Fn(&str) -> bool,

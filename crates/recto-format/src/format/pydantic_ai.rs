@@ -3,14 +3,16 @@
 //! | foreign | conversion |
 //! |---|---|
 //! | `system-prompt` | a system message |
-//! | `instructions` of a request | a system message, if they differ from those of the previous request |
+//! | `instructions` of a request | a system message, if they differ from the last `instructions` |
 //! | `user-prompt` | a user message: texts, images, audio and files |
 //! | `tool-return`; `retry-prompt` of a tool | `tool_result` in a tool message; an error unless it succeeded |
-//! | `retry-prompt` without a tool, `retry-feedback` | a user message |
+//! | `retry-prompt` without a tool, `retry-feedback`, `speech` | a user message |
 //! | `text`, `thinking`, `file`, `tool-call` | text, thinking, media, `tool_use` in an assistant message |
+//! | `speech` of a response | text |
 //! | `builtin-tool-call` and every other part of a response | unchanged parts |
 //!
-//! One request becomes a message for each sequence of parts with the same role. Export joins them again.
+//! One request becomes a message for each system prompt, and for each sequence of other parts with the same
+//! role. Export joins them again.
 
 use std::borrow::Cow;
 

@@ -90,8 +90,8 @@ impl SessionLine<'_> {
         Some(ElidedValue { field, at, len: inner.len() }).filter(|it| it.len >= MIN_ELIDED_LEN)
     }
 
-    /// The line with `null` in place of a value; `None` if that is not JSON. The search for a text that
-    /// starts with a separator can match from the end of one string to the start of the next.
+    /// The line with `null` in place of a value; `None` if the result is not JSON: the bytes of a text that
+    /// starts with a separator also occur where one string ends and the next one starts.
     fn without(&self, elided: &ElidedValue) -> Option<String> {
         let (before, rest) = self.json.split_at_checked(elided.at)?;
         let (value, after) = rest.split_at_checked(elided.len)?;
@@ -193,7 +193,8 @@ impl SessionLine<'_> {
                 before: self.before.filter(|_| is_first),
                 ..Source::default()
             };
-            // If the draft is invalid, large pending lines must not be copied for every such line.
+            // Pending lines stay pending after an invalid draft. Large ones are not copied for each such
+            // draft, because the draft is validated without them first.
             if source.before.is_some_and(|before| before.len() > LARGE_BEFORE) {
                 self.message(draft, Source { before: None, ..source })?;
             }

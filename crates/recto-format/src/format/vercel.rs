@@ -1,9 +1,9 @@
 //! Codec of the UI messages of Vercel's AI SDK: `{id, role, parts}`.
 //!
 //! There is no tool role: a call and its approval, result or error are one part with a `state`. One
-//! message of the assistant may contain several turns of the model, separated by `step-start`. Every step
-//! becomes a message of the assistant and a message with the results of its calls. A call without a result
-//! stays without one.
+//! message of the assistant may contain several steps (turns of the model), separated by `step-start`.
+//! Every step becomes a message of the assistant and, if its calls have results, a tool message with them.
+//! A call without a result stays without one.
 
 use std::borrow::Cow;
 
@@ -211,7 +211,7 @@ impl Steps {
         Some(())
     }
 
-    /// Ends a step: adds the message of the assistant and the message with the results.
+    /// Ends a step: adds a message with its parts and a tool message with its results, if there are any.
     fn end(&mut self) {
         let parts = std::mem::take(&mut self.parts);
         let results = std::mem::take(&mut self.results);

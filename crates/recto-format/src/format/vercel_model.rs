@@ -2,7 +2,7 @@
 //!
 //! | foreign | conversion |
 //! |---|---|
-//! | `text`, `reasoning`, `image`, `file` | text, thinking, image or file |
+//! | `text`, `reasoning`, `image`, `file` | text, thinking, image, media of the kind that `mediaType` names |
 //! | `tool-call` | `tool_use` |
 //! | `tool-result` | `tool_result` in a tool message; its text is the value of `output` |
 //! | calls that the provider executed, with their results | unchanged parts: they need no result from a tool |

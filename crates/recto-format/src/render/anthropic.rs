@@ -1,5 +1,6 @@
-//! Writer for Anthropic's Messages. The content is always a list of blocks, so that bytes stay stable
-//! when a block is appended. Results are the first blocks of the user's next message.
+//! Writer for Anthropic's Messages. The content of a message that does not keep its bytes is always a list
+//! of blocks, so that bytes stay stable when a block is appended. Results are the first blocks of the
+//! user's next message.
 
 use super::Body;
 use super::alternating::AlternatingWriter;
@@ -10,8 +11,8 @@ use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
 const FROM_USER: &[&str] = &["document", "search_result", "container_upload"];
-/// Blocks of the assistant, beside the calls and results of tools that the provider runs: their types end with
-/// `_tool_use` and `_tool_result`.
+/// Blocks of the assistant. Calls and results of tools that the provider runs are not listed: their types
+/// end with `_tool_use` and `_tool_result`.
 const FROM_ASSISTANT: &[&str] = &["container_upload", "compaction", "fallback"];
 
 pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
@@ -45,8 +46,8 @@ pub(super) fn accepts_media(media: &Media<'_>) -> bool {
     }
 }
 
-/// The bytes of a message without its thinking: the other blocks and all other fields are unchanged. `None` if
-/// no other block is left.
+/// The bytes of a message without its thinking: the other blocks and all other fields are unchanged. `None`
+/// if no other block is left or if the content is not a list.
 pub(super) fn without_thinking(text: &str) -> Option<String> {
     let content = json::get(text, "content").filter(|content| json::is_list(content))?;
     let is_thinking = |block: &str| {
@@ -85,7 +86,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         "{\"role\":\"user\",\"content\":[",
         "{\"role\":\"assistant\",\"content\":[",
     );
-    // The last turn with messages of the view: an append replaces a placeholder.
+    // The last turn that is not the placeholder at the end: an append removes that placeholder.
     let is_placeholder = turns.last().is_some_and(|turn| turn.from.is_empty());
     let last = turns.len().saturating_sub(1 + usize::from(is_placeholder));
     for (number, turn) in turns.into_iter().enumerate() {
@@ -109,7 +110,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
                 && !is_placeholder
                 && turn.side == Side::Assistant
             {
-                // White space at its end was omitted. An append restores it.
+                // White space at the end of the text may have been omitted. An append restores it.
                 body.stable.get_or_insert(start + TEXT.len() + 1 + text.len());
             }
         }

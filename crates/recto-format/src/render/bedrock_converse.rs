@@ -12,11 +12,12 @@ use crate::format::bedrock_converse::{PREFIX, block_of};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody};
 
-/// Blocks that only Bedrock understands, in messages of the user and of the assistant.
+/// Blocks in messages of the user that only Bedrock understands.
 const FROM_USER: &[&str] =
     &["video", "audio", "cachePoint", "guardContent", "searchResult", "document", "image"];
-/// Those that may be inside a result.
+/// Those of [`FROM_USER`] that may be inside a result.
 const IN_RESULTS: &[&str] = &["video", "searchResult", "document", "image"];
+/// Blocks in messages of the assistant that only Bedrock understands.
 const FROM_ASSISTANT: &[&str] = &["reasoningContent", "cachePoint", "citationsContent"];
 /// Maximum length of the name of a document, in characters.
 const MAX_NAME_CHARS: usize = 200;
@@ -28,7 +29,7 @@ pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bo
         && json::get(json, "value").is_some_and(json::is_object)
 }
 
-/// True for such a part that may be inside a result.
+/// True for a part that only Bedrock understands and that may be inside a result.
 pub(super) fn is_part_of_result(kind: &str) -> bool {
     kind.strip_prefix(PREFIX).is_some_and(|name| IN_RESULTS.contains(&name))
 }
@@ -70,7 +71,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         }
         for (at, block) in writer.start_turn(turn, body).iter().enumerate() {
             writer.start_block(body);
-            // White space at its end was omitted. An append restores it.
+            // White space at the end of the last block may have been omitted. An append restores it.
             if number == last && turn.side == Side::Assistant && at + 1 == turn.blocks.len() {
                 body.mark_unstable();
             }
@@ -84,7 +85,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         }
     }
     writer.end(body);
-    // After the messages: an append can add a call, and with it a tool.
+    // The tools are written after the messages, because an append can add a call, and with it a tool.
     if !plan.undescribed_tools.is_empty() {
         body.out.pop();
         for (number, name) in plan.undescribed_tools.iter().enumerate() {

@@ -150,7 +150,8 @@ impl<'a> Planner<'a, '_> {
         Block::text(placeholder_of(media.kind))
     }
 
-    /// True for a file with audio or video at OpenAI, which accepts documents only. Other servers accept more.
+    /// True for a file with audio or video at OpenAI, which accepts documents only. Other servers accept
+    /// more.
     fn is_rejected_file(&self, media: &Media<'_>) -> bool {
         let is_strict = match self.dialect.target {
             Target::OpenAiResponses => self.options.model.is_none_or(models::is_served_by_openai),
@@ -221,7 +222,7 @@ impl<'a> Planner<'a, '_> {
             {
                 return self.report(&rule::PARTS_HAVE_A_TYPE, at, "a part without a type");
             }
-            // Of the user's parts; items of the model are not media.
+            // Only parts of the user can be media. Items of the model are not.
             if side == Side::User && self.options.model.is_some_and(models::is_text_only) {
                 let message =
                     format!("a part of type {:?}, but the model accepts text", kind.text());
@@ -232,7 +233,7 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// The placeholder of a block of Bedrock that the model rejects.
+    /// The placeholder for a block of Bedrock that Claude rejects; `None` for every other block.
     pub(super) fn replaced_part(
         &mut self,
         at: usize,
@@ -259,7 +260,8 @@ impl<'a> Planner<'a, '_> {
         Some(Block::text(text))
     }
 
-    /// The violation by an item of Responses that OpenAI has to look up and has not stored.
+    /// How an item of Responses violates a rule, if its content is not in the request and OpenAI has not
+    /// stored it.
     fn missing_item(&self, kind: &str, json: &str) -> Option<&'static str> {
         let is_openai = self.options.model.is_none_or(models::is_openai);
         let is_stored = !self.options.fields.contains(&("store", "false"));
@@ -279,9 +281,9 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// True for an item of Responses that has all it needs: reasoning has an id of its provider, and content if
-    /// the provider stores none; an output, or an item that needs one, has the other one beside it in the
-    /// same message of the model.
+    /// False for an item of Responses that lacks something. Reasoning needs content if `store` is false;
+    /// OpenAI's models accept no id of another provider. A call that needs its output as an item, and this
+    /// output, need each other in the same message.
     fn is_complete_item(&self, at: usize, kind: &str, json: &str) -> bool {
         if self.dialect.target != Target::OpenAiResponses {
             return true;
@@ -310,7 +312,7 @@ impl<'a> Planner<'a, '_> {
         let (provider, model) = (self.dialect.provider, self.options.model);
         let format = self.dialect.target.format().name();
         self.messages[at].source.is_some_and(|source| {
-            // A request does not name the producer of its messages, but it was sent to this provider.
+            // A message imported from a request names no producer, but the request was sent to this provider.
             let is_of_request = source.provider.is_none() && source.is_from(format);
             source.is_made_by(provider, model) || is_of_request && source.is_model(model)
         })

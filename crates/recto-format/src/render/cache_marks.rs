@@ -1,7 +1,7 @@
 //! Cache marks (`cache_control`), for Anthropic: at most four, and marks of one hour precede marks of
 //! five minutes.
 //!
-//! Earlier marks win, so an append changes nothing before it.
+//! Earlier marks are kept and later ones are omitted, so an append changes nothing before it.
 
 use std::borrow::Cow;
 

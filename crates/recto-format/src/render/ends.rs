@@ -13,7 +13,8 @@ use crate::json::{self, Str};
 /// The signature that Google documents for calls that its model did not make.
 pub(super) const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// True if thinking at the start of the second turn would be inside the turn that a provider joins of both.
+/// True if the provider would join both turns into one that has the thinking of the second one inside and
+/// does not start with thinking.
 fn hides_thinking(first: &Turn<'_>, second: &Turn<'_>) -> bool {
     let is_joined = first.side == Side::Assistant && !first.has_calls();
     is_joined && second.starts_with_thinking() && !first.starts_with_thinking()
@@ -52,8 +53,9 @@ fn server_id<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
 }
 
 impl<'a> Planner<'a, '_> {
-    /// True if Anthropic's rules for thinking, errors and white space apply. At Bedrock, they apply to Claude,
-    /// and to names without a maker in front, such as inference profiles, which may be Claude.
+    /// True if Anthropic's rules for thinking, errors and white space apply. At Bedrock, they apply to
+    /// Claude, to names without a maker in front, such as inference profiles, which may be Claude, and to
+    /// requests without a model.
     pub(super) fn has_rules_of_claude(&self) -> bool {
         let may_be_claude = |model: &str| models::is_claude(model) || !model.contains('.');
         let is_bedrock = self.dialect.target == Target::BedrockConverse;
@@ -176,8 +178,8 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// With `thinking` enabled, the turn with the last calls starts with thinking. Without it, the request
-    /// cannot enable thinking.
+    /// Disables thinking if the request enables it and the turn with the last calls does not start with
+    /// thinking.
     fn check_last_calls(&mut self) {
         let thinking = self.field("thinking").and_then(|thinking| json::get_str(thinking, "type"));
         if !thinking.is_some_and(|kind| kind.is("enabled")) {
@@ -258,12 +260,12 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// A last message of the assistant is followed by a placeholder of the user, or does not end with
-    /// white space.
+    /// Adds a placeholder of the user after a last message of the assistant if the model requires it.
+    /// Otherwise, omits white space at the end of that message.
     fn finish_last_message(&mut self) {
         let is_assistants = |turn: &&Turn<'a>| turn.side == Side::Assistant && !turn.has_calls();
-        // The model continues its turn after a call of a tool that the provider runs (`pause_turn`), and after
-        // a compaction (`pause_after_compaction`).
+        // The model continues its turn after a call of a tool that the provider runs (`pause_turn`), and
+        // after a compaction (`pause_after_compaction`).
         let is_compaction = |block: &Block<'_>| matches!(block, Block::ProviderPart { kind, .. } if kind.is("compaction"));
         let continues = |block: &Block<'_>| server_id(block).is_some() || is_compaction(block);
         let is_paused = |turn: &Turn<'a>| turn.blocks.last().is_some_and(continues);
@@ -307,8 +309,9 @@ impl<'a> Planner<'a, '_> {
         given.map(|(_, value)| *value)
     }
 
-    /// Omits reasoning that the output of the model does not follow, as Responses requires. OpenAI compares
-    /// the ids of both items; other providers of this API accept an output without an id.
+    /// Omits reasoning that is not followed by output of the model, because Responses rejects it. At OpenAI,
+    /// reasoning with an id needs an output with an id; other providers of this API accept an output without
+    /// one.
     pub(super) fn drop_dangling_reasoning(&mut self) {
         let compares_ids = self.options.model.is_none_or(models::is_openai);
         // For a reasoning item, whether it has an id.
@@ -391,7 +394,7 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// Keeps the id of an item only after reasoning, and each id once. The provider stores which
+    /// Keeps the id of an item only after reasoning with an id, and each id once. The provider stores which
     /// reasoning an item belongs to, and rejects an id without its reasoning.
     fn keep_item_ids(&mut self) {
         let mut used = HashSet::new();
@@ -416,8 +419,8 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// Finds the messages whose calls need reasoning and have none: the model thinks, and rejects calls without the
-    /// reasoning that led to them.
+    /// Reports calls without reasoning if the model thinks and rejects such calls. The writer adds a
+    /// placeholder for the reasoning.
     pub(super) fn add_reasoning(&mut self) {
         let thinking = self.field("thinking").and_then(|thinking| json::get_str(thinking, "type"));
         self.calls_need_reasoning = self.options.model.is_some_and(models::requires_reasoning)

@@ -1,8 +1,8 @@
 //! Pairs of tool calls and results.
 //!
-//! As in the engine, calls and results with the same id pair off like brackets: a result belongs to the
-//! nearest message before it with an open call of its id, and a call and a result in the same message
-//! belong together. If one message has several calls with the same id (some servers use one id, or an
+//! As in the engine, calls and results with the same id are paired like brackets: a result belongs to the
+//! nearest message before it with an open call of its id. A call and a result in the same message belong
+//! together. If one message has several calls with the same id (some servers use one id, or an
 //! empty one, for all parallel calls), they are paired in order.
 
 use std::borrow::Cow;

@@ -189,8 +189,8 @@ fn guessed_type(kind: MediaKind, address: &str) -> Option<&'static str> {
     })
 }
 
-/// True if a JSON value can be an object of a request. Google accepts no number that exceeds a double,
-/// no lone surrogate and no deeper nesting.
+/// True if a JSON value can be the object of a result. Google accepts no number that exceeds a double and
+/// no lone surrogate. The depth is at most [`MAX_DEPTH`].
 fn is_struct(value: &str) -> bool {
     json::is_object(value)
         && json::lone_surrogates(value).is_empty()

@@ -39,7 +39,7 @@ impl<'a> Ids<'a> {
     }
 
     /// Returns the id if it is not in use, otherwise the id with a number appended, and whether it
-    /// differs. The result depends only on earlier calls.
+    /// differs. The result depends only on the ids that were reserved or assigned before.
     pub(super) fn assign(
         &mut self,
         id: Cow<'a, str>,

@@ -7,15 +7,16 @@
 //! Invariants:
 //!
 //! - The same view gives the same bytes, and an append to the view only appends to the request: the
-//!   first [`Rendered::stable`] bytes never change. They end at the first call without a result, or at
-//!   the end of the last message.
-//! - Nothing is omitted that the provider accepts. Nothing is invented except marked placeholders: for a
-//!   missing result ([`NO_RESULT`]), for a missing or empty message of the user ([`NO_MESSAGE`]), and for
-//!   media that the provider rejects.
+//!   first [`Rendered::stable`] bytes never change. They end at the first byte that an append can change,
+//!   such as the end of a call without a result, and at the latest at the end of the last message.
+//! - Nothing is omitted that the provider accepts. Nothing is invented except what a rule requires: marked
+//!   placeholders ([`NO_RESULT`], [`NO_MESSAGE`], those for media that the provider rejects, and the text
+//!   beside a document), a signature or blank reasoning for a call, and tools without parameters.
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
 //! `rule.rs` lists the rules, `dialect.rs` describes what each provider accepts, and `models.rs` what single
-//! models require. `plan.rs`, `system.rs`, `blocks.rs`, `unread.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the rules;
+//! models require. `plan.rs`, `system.rs`, `blocks.rs`, `unread.rs`, `calls.rs`, `ends.rs`, `citations.rs`
+//! and `cache_marks.rs` apply the rules for messages, `tools.rs` and `schema.rs` those for tools.
 //! `originals.rs` finds the messages that keep their bytes, and `refused.rs` finds imported messages whose
 //! form the provider rejects. One file per provider writes the request.
 
@@ -65,10 +66,11 @@ pub(crate) use plan::Plan;
 pub(crate) use tools::RenderedTools;
 pub(crate) use turn::{Block, Call, CallResult, Extra, ResultContent, Side, Turn};
 
-/// Placeholder for a missing result.
+/// Placeholder for a missing result, and for the missing text of a result that is an error.
 pub const NO_RESULT: &str = "[no result]";
-/// Placeholder for a message of the user: for models that require the user to speak first or last, and for an
-/// empty message between two messages of the assistant.
+/// Placeholder for a message of the user: for models that require one as the first or last message, for an
+/// empty message between two messages of the assistant, and before a message of the assistant that starts
+/// with thinking and that the provider would join to the one before it.
 pub const NO_MESSAGE: &str = "[no message]";
 
 /// The interface of a provider for which a view is rendered.
@@ -352,7 +354,8 @@ impl Body {
         }
     }
 
-    /// Writes the field for system texts with its original value, if it is the only system text.
+    /// Writes the field for system texts with its original value, if there is no other system text. Returns
+    /// true if it was written.
     fn system_field(&mut self, system: &[&Turn<'_>]) -> bool {
         if let [turn] = system
             && let Some(original) = &turn.original

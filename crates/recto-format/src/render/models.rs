@@ -15,11 +15,11 @@ enum Property {
     BindsThinking,
     /// Messages of role system are accepted in the list of messages.
     AcceptsListedSystem,
-    /// … and are rejected there.
+    /// Messages of role system are rejected in the list of messages.
     RejectsListedSystem,
     /// System and developer messages are rejected.
     RejectsSystem,
-    /// Only texts are accepted, perhaps beside files.
+    /// Images and audio are rejected. `RejectsFiles` is a separate property.
     AcceptsTextOnly,
     /// Files are rejected.
     RejectsFiles,
@@ -42,9 +42,10 @@ enum Property {
 /// Names of models, in lower case.
 #[derive(Clone, Copy)]
 struct Names {
-    /// The name starts with this, after the provider and the region: `us.anthropic.claude-…`.
+    /// The name starts with this, after the provider and the region: `us.anthropic.claude-…`. `claude` may
+    /// be anywhere in the name.
     family: &'static str,
-    /// The name contains this.
+    /// The name contains this, from the family on.
     word: &'static str,
     /// The name contains none of these.
     without: &'static [&'static str],

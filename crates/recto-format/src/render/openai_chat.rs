@@ -8,7 +8,7 @@ use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
-/// Audio of the model, which OpenAI stores under an id, and reasoning in the form of OpenRouter.
+/// True for audio of the model, which OpenAI stores under an id, and for reasoning in the form of OpenRouter.
 pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     is_assistant
         && match kind {
@@ -53,7 +53,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     body.push("]}");
 }
 
-/// The reasoning of calls that have none. Kimi rejects an empty text.
+/// Placeholder for the reasoning of calls that have none. It is a space, because Kimi rejects an empty text.
 const NO_REASONING: &str = " ";
 
 /// True if a message has calls and no reasoning.
@@ -104,7 +104,7 @@ fn message(turn: &Turn<'_>, needs_reasoning: bool, body: &mut Body) {
         })
         .collect();
     if !details.is_empty() {
-        // They contain the thinking.
+        // The details contain the thinking.
         body.push(",\"reasoning_details\":[");
         body.push(&details.join(","));
         body.push("]");

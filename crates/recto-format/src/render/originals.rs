@@ -64,7 +64,7 @@ pub(super) struct Originals<'a> {
     starts: Vec<Option<Rc<Original<'a>>>>,
     /// For each message, the position of the first message of its original.
     group_of: Vec<Option<usize>>,
-    /// Positions of messages that were removed and may return when a message is appended.
+    /// For each message, true if it does not keep its bytes and an append can change that.
     unstable: Vec<bool>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Originals<'a> {
                     let len = group_len(&messages[at..]);
                     let pieces = &messages[at..at + len];
                     let text = codec.original(pieces).filter(|text| {
-                        // A client can send such metadata too.
+                        // A client can send messages with such metadata, so the original is compared.
                         let is_own = |it| codec.is_read_as(it, source.field, pieces);
                         let is_converted = source.original.is_some() || source.field.is_some();
                         !is_converted || is_own(text)
@@ -144,8 +144,9 @@ impl<'a> Originals<'a> {
         originals
     }
 
-    /// A field of the request can hold an original only in front of all messages, and a string `input`
-    /// only alone.
+    /// Keeps originals in fields of the request only where they can be: a system field in front of all
+    /// messages, and a string `input` as the only message of the list. Any other string `input` becomes a
+    /// message of the user; any other system field is removed.
     fn place_fields(&mut self, messages: &[MessageParts<'a>], target: Target) {
         let list = target.format().codec().list_key();
         let in_field = |original: &Option<Rc<Original<'a>>>| {
@@ -274,7 +275,8 @@ impl<'a> Originals<'a> {
         while self.remove_partners(messages, exchanges, dialect) {}
     }
 
-    /// Omits the thinking of an original. Its other bytes stay, unless its thinking is not in blocks.
+    /// Omits the thinking of an original. Its other bytes stay at Anthropic, if another block is left.
+    /// Otherwise the original is removed.
     fn omit_thinking(&mut self, start: usize, target: Target) {
         let Some(original) = &mut self.starts[start] else { return };
         let text = match target {
@@ -290,8 +292,8 @@ impl<'a> Originals<'a> {
         }
     }
 
-    /// True if an earlier item has the call id of a result: calls of some built-in tools are parts that only
-    /// the provider understands.
+    /// True if, for every result in the message at position `at`, an earlier item has its call id: calls of
+    /// some built-in tools are parts that only the provider understands.
     fn has_earlier_call(&self, messages: &[MessageParts<'_>], at: usize) -> bool {
         let results = messages[at].parts.iter().filter_map(|part| match part {
             Part::ToolResult { id, .. } => Some(id.escaped()),
@@ -339,7 +341,7 @@ impl<'a> Originals<'a> {
     }
 
     /// Removes the results that cannot keep their bytes because of their calls or of the results beside
-    /// them. Returns true if one was removed.
+    /// them, and the calls without a source whose results are converted. Returns true if one was removed.
     fn remove_partners(
         &mut self,
         messages: &[MessageParts<'a>],

@@ -128,7 +128,7 @@ pub(super) struct Planner<'a, 'o> {
     pub(super) disables_thinking: bool,
     pub(super) undescribed_tools: Vec<String>,
     pub(super) calls_need_reasoning: bool,
-    /// Positions of messages that cannot keep their original bytes because of what follows them.
+    /// Positions of messages that cannot keep their original bytes because of the messages around them.
     pub(super) refused_originals: Vec<usize>,
 }
 
@@ -291,7 +291,7 @@ impl<'a> Planner<'a, '_> {
         let joins = |before: &Turn<'a>| {
             let is_next = before.from.last().is_some_and(|&last| last + 1 == at);
             let is_call = |block: &Block<'_>| matches!(block, Block::Call(_));
-            // Only if the turn has an open call at this position: bytes after it are not stable.
+            // The bytes after an open call are not stable, so another call may join only such a turn.
             let was_open = |call: &Call<'_>| call.result.from.is_none_or(|from| from > at);
             is_next
                 && before.original.is_none()
@@ -353,7 +353,7 @@ impl<'a> Planner<'a, '_> {
         let turns: HashMap<usize, usize> =
             calling.flat_map(|turn| turn.from.iter().map(|&at| (at, turn.from[0]))).collect();
         let turn_of = |at: usize| turns.get(&at).copied().unwrap_or(at);
-        // The turn whose results are allowed here: only its results came after it so far.
+        // The turn whose results may come next: all messages after it have only its results.
         let mut calling_turn: Option<usize> = None;
         for (at, message) in messages.iter().enumerate() {
             let may_answer = matches!(message.role, Role::User | Role::Tool);
@@ -392,8 +392,8 @@ impl<'a> Planner<'a, '_> {
         let may_reuse_at = |at: usize| {
             may_reuse && messages[at].source.is_some_and(|source| source.is_from(format))
         };
-        // Messages of the assistant belong to one turn if no result is written between them. An original is
-        // the place of its results, so they are written later.
+        // Messages of the assistant belong to one turn if no result is written between them. A result that
+        // keeps its bytes is written at its own position, and not directly after its call.
         let mut number = 0;
         let turn_of = |turn: &Turn<'_>| {
             let this = number;

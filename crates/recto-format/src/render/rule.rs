@@ -1,9 +1,9 @@
 //! The rules of providers, as data. Rendering, lint and fix share the list.
 //!
-//! A [`Rule`] has two texts: `check` is the requirement, `repair` is what rendering does where a view
-//! violates it. Its `evidence` lists the sources, and `docs/rules.md` prints the table. A [`Finding`] is
-//! one violation. To add a rule, add it with a source to the `rules!` list and report it in `plan.rs` or a
-//! file beside it; `models.rs` has the names of models.
+//! A [`Rule`] has three texts: `check` is the requirement, `repair` is what rendering does where a view
+//! violates it, and `applies_to` names the models and messages. Its `evidence` lists the sources, and
+//! `docs/rules.md` prints the table. A [`Finding`] is one violation. To add a rule, add it with a source to
+//! the `rules!` list and report it in `plan.rs` or a file beside it; `models.rs` has the names of models.
 
 use std::fmt;
 
@@ -75,8 +75,9 @@ impl Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RuleTrait {
     /// An imported message cannot violate the rule, because the provider itself accepted or produced its
-    /// bytes; `refused.rs` lists the exceptions. Rules without this trait concern relations between
-    /// messages, which an edit can change.
+    /// bytes; `refused.rs` lists the exceptions. An imported message can violate a rule without this trait,
+    /// for example because an edit has changed the messages around it or because the request has another
+    /// model.
     AcceptedIfImported,
     /// A message of texts can violate the rule, if it was not imported.
     AboutTexts,

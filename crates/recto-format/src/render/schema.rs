@@ -3,8 +3,8 @@
 //!
 //! Some providers reject alternatives (`anyOf` and others) at the top level of a schema. For them, the
 //! alternatives are merged into one object. The merged schema of an `allOf`, or of alternatives of which
-//! only one allows an object, is equivalent. Of several alternatives it has all properties, and requires
-//! those that all alternatives require.
+//! only one allows an object, is equivalent. The merged schema of several alternatives has the properties
+//! of all of them, and requires those that each of them requires.
 
 use std::borrow::Cow;
 

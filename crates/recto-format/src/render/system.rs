@@ -19,7 +19,7 @@ pub(super) enum SystemPlace {
 }
 
 impl Planner<'_, '_> {
-    /// The place of the system message at position `at`. Reports that it cannot stay a system message.
+    /// The place of the system message at position `at`. Reports a violation if it cannot stay where it is.
     pub(super) fn place_of_system(&mut self, at: usize, blocks: &[Block<'_>]) -> SystemPlace {
         if self.dialect.provider == "openai"
             && self.options.model.is_some_and(models::rejects_system)
@@ -43,8 +43,9 @@ impl Planner<'_, '_> {
         SystemPlace::Field
     }
 
-    /// True for an imported message of role system in the list of messages that cannot keep its bytes: the
-    /// model rejects such messages, or an edit has moved it to a place where they are rejected.
+    /// True for a message that was imported from Anthropic's list of messages and that cannot keep its bytes:
+    /// the model rejects messages of role system there, or an edit has moved this one to a place where they
+    /// are rejected.
     fn is_rejected_system(&self, at: usize) -> bool {
         let source = self.messages[at].source.filter(|source| source.field.is_none());
         let role = |at: usize| self.messages.get(at).map(|message| message.role);

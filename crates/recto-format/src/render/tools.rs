@@ -45,7 +45,7 @@ pub struct ToolFinding {
     pub message: String,
 }
 
-/// The tools of a request: the value of its field for them.
+/// The tools of a request: the name and the value of the field that holds them.
 #[derive(Debug, Default)]
 pub(crate) struct RenderedTools {
     json: Option<String>,

@@ -51,7 +51,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// True if it belongs into the field of the request for system texts.
+    /// True if the turn is written in the field of the request for system texts.
     pub(crate) fn is_in_system_field(&self) -> bool {
         let is_message = self.original.as_ref().is_some_and(|original| original.field.is_none());
         let is_listed = self.is_listed || is_message;
@@ -195,7 +195,7 @@ pub(crate) struct CallResult<'a> {
 pub(crate) enum ResultContent<'a> {
     /// A string, possibly empty.
     String(Cow<'a, str>),
-    /// Texts, and media that the provider accepts in results.
+    /// Texts, and the media and provider parts that the provider accepts in results.
     Blocks(Vec<Block<'a>>),
 }
 

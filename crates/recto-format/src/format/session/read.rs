@@ -80,7 +80,7 @@ struct Reader<'c, 'o, 'a> {
 struct Branch {
     /// The newest record.
     leaf: Option<usize>,
-    /// Version whose view is the present one.
+    /// Version whose view is the current view of the branch.
     view_version: u32,
 }
 
@@ -243,7 +243,8 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         self.branch_names.clear();
     }
 
-    /// Writes what follows the last message.
+    /// Ends a session: stores the records behind its last message and its document, and rolls back each
+    /// branch whose view does not end with its newest record.
     fn end(&mut self, document: Option<(String, Spacing)>) -> Result<(), Error> {
         if !self.has_started && (document.is_some() || self.pending.has_lines()) {
             self.start()?; // a session without messages
@@ -311,7 +312,8 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         }
     }
 
-    /// Keeps a record without a message for the next message, and adds it to the tree.
+    /// Keeps a record without a message for the next message. A rewind moves the end of its branch; any
+    /// other record with a new id is added to the tree.
     fn record_without_message(
         &mut self,
         record: &Record<'_>,
@@ -335,7 +337,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         Ok(())
     }
 
-    /// The branch of a record. The first record of a subagent starts a fork.
+    /// The branch of a record with a message. The first such record of a subagent starts a fork.
     fn branch_of(&mut self, record: &Record<'_>) -> Result<usize, Error> {
         let Some(name) = record.branch.map(|name| name.text().into_owned()) else { return Ok(0) };
         if let Some(known) = self.branch_names.get(&name) {
@@ -379,7 +381,8 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         }
     }
 
-    /// Adds the messages of a record at their position.
+    /// Adds the messages of a record after its parent, and applies its effect. Messages of a repeated id
+    /// can replace the earlier ones.
     fn place(
         &mut self,
         branch: usize,
@@ -441,7 +444,7 @@ impl<'c, 'o, 'a> Reader<'c, 'o, 'a> {
         Ok(())
     }
 
-    /// Replaces log entries by messages.
+    /// Replaces visible entries by messages in the view. Their messages stay in the log.
     fn summarise(
         &mut self,
         indices: Vec<LogIndex>,

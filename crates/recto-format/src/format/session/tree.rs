@@ -26,7 +26,7 @@ pub(super) struct Node {
     pub(super) log_count: u32,
     pub(super) is_system: bool,
     pub(super) is_visible: bool,
-    /// For a compaction, the first record in front of it that stays visible.
+    /// For a compaction, the first record in front of it that stays visible, if there is one.
     pub(super) compaction: Option<Option<usize>>,
 }
 
@@ -66,13 +66,14 @@ impl RecordTree {
         self.nodes.len() - 1
     }
 
-    /// True if another record may be examined for a compaction.
+    /// Counts an examined record. Returns false if there were too many of them.
     pub(super) fn may_examine(&mut self) -> bool {
         self.examined += 1;
         self.examined < self.nodes.len() * MAX_EXAMINED_PER_RECORD + 4096
     }
 
-    /// The visible log entries in front of the first kept record.
+    /// The visible log entries that a compaction after `parent` hides: those in front of the first kept
+    /// record, and earlier compactions behind it.
     pub(super) fn hidden_before(
         &mut self,
         parent: Option<usize>,
@@ -110,7 +111,7 @@ impl RecordTree {
         hidden
     }
 
-    /// True if a record is on the path to another one.
+    /// True if a record is on the path from the root to another one. False if too many were examined.
     pub(super) fn is_ancestor(&mut self, ancestor: usize, of: Option<usize>) -> bool {
         let mut next = of;
         while let Some(at) = next
@@ -125,7 +126,8 @@ impl RecordTree {
         false
     }
 
-    /// The visible log entries of records with these ids.
+    /// The visible log entries of the records with these ids on the path to `parent`. Marks these records
+    /// as hidden.
     pub(super) fn hidden_of(
         &mut self,
         parent: Option<usize>,

@@ -1,7 +1,8 @@
 //! Export of sessions: imported records with their original bytes, other messages as new records.
 //!
 //! In the export of a view, no record may change earlier ones: compactions become plain messages,
-//! rewinds are omitted, and a record whose parent is not the record before it gets another parent.
+//! rewinds are omitted, and a record that import would not place after the last one gets the last one as
+//! its parent.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -112,7 +113,7 @@ struct Records<'f, 'm> {
     is_lines: bool,
     extent: Extent,
     options: &'f ExportOptions<'f>,
-    /// The written records, by id, with the number of messages up to them.
+    /// The written records, by id, with the number of messages exported before them.
     written: HashMap<String, u64>,
     /// Id of the last record.
     last: Option<String>,
@@ -155,7 +156,8 @@ impl<'m> Records<'_, 'm> {
         self.codec.read(record, &mut SessionState::default()).ok()
     }
 
-    /// True if the original record gives its messages and changes nothing else.
+    /// True if a record can be written with its original bytes: in the export of a view, it must not
+    /// change earlier records.
     fn keeps_bytes(&self, record: &str) -> bool {
         if self.extent == Extent::Log {
             return true;
