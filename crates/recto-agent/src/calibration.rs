@@ -10,8 +10,8 @@
 const DECAY: f64 = 0.5;
 /// Weight of the newest error in the moving average of errors.
 const ERROR_WEIGHT: f64 = 0.3;
-/// Reports with a ratio above this value or below its inverse are ignored. They have other causes, such
-/// as a count of zero or a history that the provider shortened.
+/// Reports with a ratio above this value or below its inverse are ignored. Such a ratio has another cause
+/// than the tokenizer, such as a count of zero or a request that the provider shortened.
 const MAX_RATIO: f64 = 10.0;
 
 /// The calibration of one model.

@@ -11,10 +11,11 @@ use crate::{Agent, Calibration, Call, Error, Totals};
 
 /// The number of entries that are read at once.
 const PAGE: usize = 256;
-/// The number of newest manifests that the calibration learns from.
+/// The number of newest manifests that are enough for the calibration. It learns from more if the pages
+/// that were read contain more.
 const REPORTS: usize = 16;
 
-/// A cache of the manifests in the log, so that an agent reads each entry once.
+/// What an agent has learnt from the manifests in the log, so that `catch_up` reads only new entries.
 #[derive(Debug, Default)]
 pub(crate) struct CallCache {
     /// The length of the log prefix that was searched for manifests.
@@ -50,8 +51,8 @@ pub(crate) async fn call(conversation: &Conversation, number: u64) -> Result<Cal
 
 /// See [`ConversationExt::request_of_call`](crate::ConversationExt::request_of_call).
 ///
-/// Older releases sent thinking after an edit, and tool descriptions as messages. If the hash does not
-/// match, the request is rendered with them as well.
+/// Older releases also sent thinking that an edit had made invalid, and tool descriptions as messages. If
+/// the hash does not match, the request is rendered with that thinking, then with both.
 pub(crate) async fn request_of_call(
     conversation: &Conversation,
     number: u64,
@@ -115,7 +116,7 @@ pub(crate) struct NextCall {
 
 impl CallCache {
     fn learn(&mut self, call: &Call) {
-        // Requests for summaries have no tools and other overhead, so their ratio differs.
+        // Requests for summaries have no tools and a different overhead, so their ratio differs.
         if let (Some(usage), None) = (call.usage, &call.summary_prompt) {
             let calibration = self.calibrations.entry(call.model.clone()).or_default();
             calibration.learn(call.counted, usage.input);
@@ -211,7 +212,7 @@ impl Agent {
         }
     }
 
-    /// Reads the manifests of the log entries that were added since the last call.
+    /// Updates the cache from the newest manifests among the log entries that it has not read yet.
     async fn catch_up(&self) -> Result<(), Error> {
         let mut cache = self.call_cache.lock().await;
         let log = self.conversation.stats().await?.total_messages;

@@ -40,8 +40,8 @@ pub struct Endpoint {
     pub retry: Retry,
     /// Maximum size of a response in bytes. Default: 64 MiB.
     pub max_response_bytes: usize,
-    /// Whether the key, headers and a password in the URL may be sent over plain HTTP to a host that is
-    /// not this machine. Default: false; such an endpoint is refused.
+    /// Whether the key, headers and secrets in the URL may be sent over plain HTTP to a host that is not
+    /// this machine. Default: false; such an endpoint is refused.
     pub allow_http: bool,
 }
 
@@ -126,7 +126,8 @@ impl Endpoint {
 pub struct Timeouts {
     /// Maximum time to establish a connection. Default: 10 seconds.
     pub connect: Duration,
-    /// Maximum time from sending the request to the first data of the reply. Default: 5 minutes.
+    /// Maximum time from sending the request to the head of the response, and again from there to the first
+    /// event of a stream. Default: 5 minutes.
     pub first_byte: Duration,
     /// Maximum time between two pieces of data of the reply. Default: 1 minute.
     pub idle: Duration,
@@ -150,7 +151,8 @@ impl Default for Timeouts {
 pub struct Retry {
     /// Maximum number of attempts, the first one included. Default: 4.
     pub max_attempts: u32,
-    /// Delay after the first failed attempt. It doubles with each further one. Default: 500 ms.
+    /// Delay after the first failed attempt. It doubles with each further failed attempt. Jitter shortens
+    /// each delay by up to half. Default: 500 ms.
     pub initial_delay: Duration,
     /// Maximum delay. The call fails if the provider demands a longer one. Default: 1 minute.
     pub max_delay: Duration,

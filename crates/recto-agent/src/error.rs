@@ -1,8 +1,8 @@
 //! The errors of this crate.
 //!
 //! [`CallError`] is a failed model call: [`Failure`] is the cause, and the partial reply is attached.
-//! [`Error`] is everything that ends a run. Errors contain no API keys: text from providers and MCP
-//! servers is redacted before it gets into an error.
+//! [`Error`] is any error of this crate. Errors contain no API keys: text from providers and MCP servers is
+//! redacted before it gets into an error.
 
 use std::time::Duration;
 
@@ -13,8 +13,7 @@ use crate::{Attempt, Reply};
 
 /// A failed model call.
 ///
-/// Build one from a [`Failure`] with `into()`, then assign the other fields if there is something to
-/// report.
+/// Build one from a [`Failure`] with `into()`, then assign `attempts` and `partial` if there are any.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[error("{failure}{}", tried(&self.attempts))]
@@ -22,7 +21,8 @@ pub struct CallError {
     /// The cause.
     #[source]
     pub failure: Failure,
-    /// All failed attempts, in order. The last one is `failure`.
+    /// The failed attempts, in order. The last one failed with `failure`, unless the call was cancelled
+    /// during the delay after it.
     pub attempts: Vec<Attempt>,
     /// The part of the reply that was received, if any.
     pub partial: Option<Box<Reply>>,
@@ -76,7 +76,7 @@ pub enum Failure {
     /// The provider has an internal error or is overloaded.
     #[error("the provider failed ({status}): {message}; try again later")]
     Provider {
-        /// The HTTP status; 200 if the error came inside a stream.
+        /// The HTTP status; 200 if the error came in an event or a body of a successful response.
         status: u16,
         /// The provider's message.
         message: String,
@@ -89,10 +89,10 @@ pub enum Failure {
         /// The timeout.
         limit: Duration,
     },
-    /// The connection could not be established.
+    /// The connection could not be established, or it broke before a response was received.
     #[error("cannot connect to the provider: {0}; check the endpoint's base URL and the network")]
     Connection(String),
-    /// The connection broke inside the reply.
+    /// The reply ended early: the connection broke, or the response is longer than the maximum.
     #[error("the connection broke inside the reply: {0}; try again")]
     Cut(String),
     /// The response is not in the provider's format.
@@ -171,8 +171,8 @@ impl From<Failure> for CallError {
     }
 }
 
-/// An error that ends a run. The conversation is in the state before the failed step, and the next
-/// run can start.
+/// An error of this crate. If it ends a run, the conversation keeps what was recorded until then, such as
+/// the manifest and the partial reply of a failed call, and the next run can start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -185,7 +185,7 @@ pub enum Error {
     /// The model call failed.
     #[error(transparent)]
     Call(#[from] Box<CallError>),
-    /// The part of the request that no strategy hides exceeds the token limit.
+    /// The floor exceeds the token limit: the [parts](FloorPart) of the request that strategies keep.
     #[error(
         "{total} tokens of the request cannot be compressed, and the limit is {limit}: {}; \
          raise the limit, unpin messages, or shorten the largest part",
@@ -196,7 +196,7 @@ pub enum Error {
         limit: u64,
         /// The tokens that cannot be compressed.
         total: u64,
-        /// The parts they belong to, the largest first.
+        /// The parts of the floor, the largest first.
         parts: Vec<FloorPart>,
     },
     /// The request exceeds the token limit, and no strategy made it short enough.

@@ -21,7 +21,8 @@ pub enum Event<'a> {
     CompressionRequested {
         /// Upper bound of the request's tokens, calibrated for the model.
         tokens: u64,
-        /// The number of tokens above which the view is compressed.
+        /// The number of tokens above which the view is compressed. The same as `target` if the provider
+        /// has rejected the request as too long.
         threshold: u64,
         /// The number of tokens that the compression aims at.
         target: u64,
@@ -61,14 +62,15 @@ pub enum Event<'a> {
     },
     /// A request is about to be sent.
     CallStarted {
-        /// The version whose view is sent.
+        /// The version whose view is sent, or whose old messages are sent for a summary.
         version: Version,
         /// The expected tokens of the request, calibrated for the model.
         tokens: u64,
     },
     /// An increment of the reply.
     Delta(Delta<'a>),
-    /// A call ended, and its manifest is in the log.
+    /// The call of a turn ended, and its manifest is in the log. There is no such event for the call of a
+    /// summary.
     CallEnded(&'a Call),
     /// A tool call is about to run.
     ToolStarted {

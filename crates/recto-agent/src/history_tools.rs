@@ -43,8 +43,9 @@ impl OutputAllowance {
     }
 }
 
-/// The tool `recto_expand`: returns log entries in full, such as those that a summary or a cleared tool
-/// result replaced. The agent's budget limits its output.
+/// The tool `recto_expand`: returns log entries, such as those that a summary or the placeholder of a tool
+/// result replaced. A call returns about 16 KiB at most, with a note about what it omits. The budget of an
+/// agent limits the output further if [`Agent::history_tools`](crate::Agent::history_tools) added the tool.
 #[derive(Clone, Debug)]
 pub struct ExpandTool(HistoryReader);
 
@@ -148,7 +149,8 @@ impl HistoryReader {
             )));
         }
         let settings = self.conversation.settings().await?;
-        // Only built-in counters can be found by name. For others the estimate is good enough here.
+        // Only built-in counters can be found by name. `approx` replaces any other one, because the counts
+        // only limit the output.
         let counter = <dyn Counter>::named(&settings.counter);
         let counter = counter.unwrap_or_else(|| Arc::new(recto::Approx));
         Ok(Ok(TokenMeter { counter, limit, left: limit - NOTE_TOKENS }))
@@ -250,7 +252,7 @@ impl TokenMeter {
             if tokens <= self.left {
                 return prefix;
             }
-            // Slightly less than the proportional share, so that every round makes it shorter.
+            // Slightly less than the proportional share, so that every round makes the prefix shorter.
             let share = self.left as f64 / tokens as f64 * 0.95;
             prefix = cut(text, (prefix.len() as f64 * share) as usize);
         }

@@ -108,7 +108,8 @@ impl HttpModel {
 /// Version of Anthropic's API if the endpoint names none.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Only Anthropic's API has versions. A version is a date: versions are compared as text.
+/// Checks that only an endpoint of Anthropic names a version, and that the version is a date, because
+/// rendering compares versions as text.
 fn check_api_version(version: Option<&str>, target: Target) -> Result<(), Error> {
     let Some(version) = version else { return Ok(()) };
     if target != Target::Anthropic {
@@ -157,7 +158,8 @@ impl Model for HttpModel {
         self.endpoint.api_version.as_deref()
     }
 
-    /// The fields of the endpoint, and defaults for required fields that the endpoint does not set.
+    /// The model, defaults for fields that the endpoint does not set, and the fields of the endpoint, except
+    /// its field `model`.
     fn fields(&self) -> Vec<(String, String)> {
         let Endpoint { model, is_streaming, fields, .. } = &self.endpoint;
         let stream = is_streaming.to_string();

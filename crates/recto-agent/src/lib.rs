@@ -41,8 +41,8 @@
 //! # Budgets
 //!
 //! A [`Budget`] limits the tokens of a request. Above its threshold, [strategies](Strategy) compress the
-//! view with ordinary operations, so RESTORE or UNDO reverts them. [`Agent::policy`] takes the budget
-//! from the settings of the conversation.
+//! view with ordinary operations: UNDO reverts them, and RESTORE shows the hidden messages again.
+//! [`Agent::policy`] sets the budget to that of a policy, such as the conversation's.
 //!
 //! ```
 //! # use recto_agent::{Budget, Strategy};
@@ -57,7 +57,7 @@
 //!
 //! # What did the model receive?
 //!
-//! Every call leaves a [manifest](Call) in the log. From it the exact bytes of the request can be
+//! Every call leaves a [manifest](Call) in the log. With the manifest, the exact bytes of the request can be
 //! rendered again and checked against their SHA-256:
 //!
 //! ```
@@ -143,13 +143,15 @@
 //! | topic | files |
 //! |---|---|
 //! | the loop | `agent.rs`, `event.rs`, `cancel.rs` |
-//! | the model trait and its reply | `model.rs`, `reply.rs` |
+//! | the model trait and its reply | `model.rs`, `reply.rs`, `attempt.rs` |
 //! | HTTP clients | `http.rs`, `decode/` (one file per provider), `http_error.rs`, `endpoint.rs`, `secrets.rs`, `web_client.rs` |
-//! | tools | `tool.rs`, `command_tool.rs`, `mcp/`, `program.rs` (child processes), `history_tools.rs` |
+//! | tools | `tool.rs`, `command_tool.rs`, `mcp/`, `shorten.rs`, `history_tools.rs` |
+//! | child processes | `program.rs`, `hidden_variables.rs` |
 //! | manifests | `call.rs`, `record.rs` (writes them), `calls.rs` (reads them) |
 //! | `tracing` spans | `trace.rs` |
-//! | tokens and cost | `calibration.rs`, `totals.rs` |
-//! | budgets and strategies | `budget/` |
+//! | tokens and cost | `calibration.rs`, `usage.rs`, `totals.rs` |
+//! | budgets and strategies | `budget/`, `floor_part.rs` |
+//! | errors | `error.rs` |
 //! | methods of a conversation | `conversation_ext.rs`, `summaries.rs`, `workflow.rs` |
 
 mod agent;

@@ -77,7 +77,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Kills all running programs that tools of this process started. Call it before
+/// Kills all running programs of tools and MCP servers that this process started. Call it before
 /// [`std::process::exit`], which does not drop tools.
 ///
 /// After [`isolate_programs`], it kills all descendants of this process, also those whose tool call has

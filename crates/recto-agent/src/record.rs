@@ -1,8 +1,8 @@
 //! Recording a call: the reply with its manifest, or the manifest alone.
 //!
-//! Two agents may call models in one conversation at the same time. So a manifest gets its number when
-//! it is written, with the version it was computed for as a precondition. After a version conflict the
-//! call gets a new number, and the write is tried again.
+//! Two agents may call models in one conversation at the same time. So a manifest gets its number just
+//! before it is written, and the precondition of the write is the version for which the number was
+//! computed. After a version conflict the call gets a new number, and the write is tried again.
 
 use recto::{
     Append, LogIndex, Message, Operation, Outcome, Request, Rollback, Version, WriteOptions,
@@ -96,8 +96,8 @@ impl Agent {
         }
     }
 
-    /// Records a call without a reply: one request appends a message with the manifest and rolls back, so that
-    /// the message is in the log but in no view.
+    /// Records a call without a reply: one request appends a message with the manifest and rolls back, so
+    /// that the message is in the log but in no view.
     pub(crate) async fn append_manifest(&self, call: &mut Call) -> Result<(), Error> {
         let reason = call.failure.clone().unwrap_or("the reply was empty".into());
         loop {

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{Attempt, Usage};
 
-/// Maximum JSON depth of a tool call's input. A message may have 64 levels in total.
+/// A tool call's input of this JSON depth or a greater one is stored as a JSON string. A message may have 64
+/// levels in total.
 const MAX_INPUT_DEPTH: usize = 56;
 
 /// A model's reply.
@@ -19,7 +20,7 @@ const MAX_INPUT_DEPTH: usize = 56;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// Text, thinking and tool calls, in order.
+    /// Text, thinking, tool calls and other parts, in order.
     pub parts: Vec<ReplyPart>,
     /// Why the reply ended.
     pub finish: Finish,
@@ -121,7 +122,7 @@ impl Reply {
         Reply::new(vec![ReplyPart::text(text)])
     }
 
-    /// Whether the reply has no content: no text, no thinking, no tool calls.
+    /// Whether the reply has no content: all parts are empty, or there are none.
     pub fn is_empty(&self) -> bool {
         self.json_parts().is_empty()
     }

@@ -83,7 +83,8 @@ impl Secrets {
     }
 }
 
-/// A text without the escapes of JSON strings, as far as it has any: `\u002d` is `-`.
+/// A text in which characters replace the escapes `\uXXXX`, `\/`, `\"` and `\\` of JSON strings. Other
+/// escapes stay.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -96,7 +97,8 @@ fn without_escapes(text: &str) -> String {
             plain.push(character);
             rest = &escape[5..];
         } else {
-            // `\/`, `\"` and `\\` are the character itself; no secret contains another escape.
+            // `\/`, `\"` and `\\` stand for their second character. The other escapes are control
+            // characters, which separate the words of a secret.
             let is_itself = escape.starts_with(['/', '"', '\\']);
             let taken = usize::from(is_itself);
             plain.push_str(if is_itself { &escape[..1] } else { "\\" });

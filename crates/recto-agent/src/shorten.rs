@@ -1,6 +1,7 @@
 //! Shortening of long texts.
 
-/// A text of at most `max` bytes: a longer one loses its middle, which a note replaces.
+/// The text, if it has at most `max` bytes. Otherwise at most `max` bytes of its start and its end, with a
+/// note between them.
 pub(crate) fn shortened(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();

@@ -2,8 +2,8 @@
 //!
 //! A summary lists the entries it replaces in `metadata.summary.of`. The placeholder of a cleared tool
 //! result does the same. The listed entries may be summaries themselves. All replaced messages stay in
-//! the log: [`expand`] restores them, [`sources`] lists them, and [`gaps`] finds hidden entries that no
-//! summary lists.
+//! the log: [`expand`] restores them, [`sources`] lists them, and [`gaps`] finds entries that a version
+//! with a summary hid although its summaries do not list them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

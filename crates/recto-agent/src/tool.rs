@@ -16,7 +16,7 @@ use crate::{BoxFuture, CancelToken, trace};
 
 /// Maximum number of tool calls of one reply that run at the same time.
 const MAX_CONCURRENT: usize = 8;
-/// Time between the cancellation of a run and the end of its tool calls, so that tools can stop by
+/// Maximum time between the cancellation of a run and the end of its tool calls, so that tools can stop by
 /// themselves.
 const CANCEL_GRACE: Duration = Duration::from_millis(100);
 
@@ -85,7 +85,7 @@ impl<'a> ToolInput<'a> {
 pub struct ToolOutput {
     /// The text; may be empty.
     pub text: String,
-    /// Whether the tool call failed. The provider receives this flag with the text.
+    /// Whether the tool call failed. Providers whose format has an error flag receive it with the text.
     pub is_error: bool,
 }
 

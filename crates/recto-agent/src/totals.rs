@@ -44,7 +44,8 @@ pub(crate) fn cost(usage: Usage, price: &Price) -> f64 {
     cost_of_a_pass(usage, price) + cost_of_a_pass(compaction, price)
 }
 
-/// The cost of a call without its compaction, which reads another prompt.
+/// The cost of the fields of `usage` other than `compaction`. A compaction is priced separately, because it
+/// reads another prompt, which may have another price tier.
 fn cost_of_a_pass(usage: Usage, price: &Price) -> f64 {
     let price = price.at(usage.input);
     let written = usage.cache_written.saturating_sub(usage.cache_written_1h);

@@ -24,7 +24,7 @@ pub struct Usage {
     /// Output tokens of thinking, if the provider reports them. Part of `output`.
     #[serde(default)]
     pub reasoning: u64,
-    /// Tokens with which the provider compacted the prompt before it answered. Not part of the other fields,
+    /// Tokens that the provider used to compact the prompt before the reply. Not part of the other fields,
     /// which are about the compacted prompt.
     #[serde(default, skip_serializing_if = "CompactionUsage::is_none")]
     pub compaction: CompactionUsage,

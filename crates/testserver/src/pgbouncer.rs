@@ -55,7 +55,8 @@ fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("recto-pgbouncer-{}-{number}", std::process::id()))
 }
 
-/// The program. Packages install it in `/usr/sbin`, which is not on every user's `PATH`.
+/// The path of the program `pgbouncer`. Packages install it in `/usr/sbin`, which is not on every user's
+/// `PATH`.
 fn pgbouncer() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);

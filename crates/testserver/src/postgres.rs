@@ -128,7 +128,7 @@ impl PostgresServer {
         assert!(output.status.success(), "{}: {stderr}", file.display());
     }
 
-    /// Kills the server, as a power failure would.
+    /// Kills all processes of the server at once, so that it cannot shut down cleanly.
     pub fn kill(&self) {
         self.script().run("kill");
     }
@@ -138,18 +138,19 @@ impl PostgresServer {
         self.script().run("stop");
     }
 
-    /// Restarts the server after [`kill`](PostgresServer::kill) or [`stop`](PostgresServer::stop), and waits until it accepts connections.
+    /// Restarts the server after [`kill`](PostgresServer::kill) or [`stop`](PostgresServer::stop), and waits
+    /// until it accepts connections.
     pub fn restart(&self) {
         self.script().run("start");
         self.wait_until_ready();
     }
 
-    /// Stops all processes of the server: connections stay open, and nothing is answered.
+    /// Suspends all processes of the server: connections stay open, and the server sends no responses.
     pub fn freeze(&self) {
         self.script().run("freeze");
     }
 
-    /// Continues the processes after [`freeze`](PostgresServer::freeze).
+    /// Resumes the processes after [`freeze`](PostgresServer::freeze).
     pub fn thaw(&self) {
         self.script().run("thaw");
     }

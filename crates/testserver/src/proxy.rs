@@ -87,7 +87,7 @@ impl State {
 fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let clone = |stream: &TcpStream| stream.try_clone().expect("a socket can be shared");
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    // Set after the server received the bytes: the connection is cut when the server replies.
+    // Set before the bytes are forwarded to the server: the connection is cut when the server replies.
     let cuts_reply = Arc::new(AtomicBool::new(false));
     let to_server = (clone(&client), clone(&server), Arc::clone(&cuts_reply), Arc::clone(state));
     std::thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! The compression strategies: which entries each hides. They use ordinary operations, so RESTORE or
-//! ROLLBACK reverts them.
+//! The compression strategies: which entries each hides. They use ordinary operations: UNDO and ROLLBACK
+//! revert them, and RESTORE shows the hidden entries again.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,8 @@ use serde_json::json;
 use super::ViewToSend;
 use crate::Error;
 
-/// A way to compress a view.
+/// A way to compress a view. Every strategy keeps pinned messages, the newest user messages and the newest
+/// exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
@@ -26,9 +27,10 @@ pub enum Strategy {
     Summarise,
 }
 
-/// Number of tool results that are not cleared: the newest ones before the tail of the view.
+/// Number of tool results that are not cleared: the newest ones before the newest exchange, pinned results
+/// not counted.
 const KEPT_RESULTS: usize = 2;
-/// Minimum tokens of a tool result that is cleared. A placeholder for a shorter one saves nothing.
+/// Minimum tokens of a tool result that is cleared. A placeholder for a shorter one would save few tokens.
 const MIN_RESULT_TOKENS: u64 = 40;
 
 impl Strategy {
@@ -71,9 +73,8 @@ impl Strategy {
         names.split(',').map(Strategy::named).collect()
     }
 
-    /// The request that reduces a view to `target` tokens, for all strategies but
-    /// [`Summarise`](Self::Summarise), which needs a model call. The error is the reason why there is
-    /// none.
+    /// The request that reduces a view towards `target` tokens. The error is the reason why there is no
+    /// request; [`Summarise`](Self::Summarise) has none, because it needs a model call.
     pub(super) fn plan(
         self,
         view: &ViewToSend,
@@ -102,9 +103,10 @@ impl Strategy {
         view.is_in_floor(at) && !(self == Strategy::KeepRecent && is_old_system)
     }
 
-    /// Hides everything but the floor and the longest suffix of other messages that fits. The suffix
-    /// never starts inside a tool exchange. With [`SlidingWindow`](Self::SlidingWindow) it starts at a
-    /// user message; if the newest turn does not fit, it is the newest part of that turn.
+    /// Hides all entries except those that the strategy always [keeps](Self::keeps) and the longest suffix
+    /// of other entries that fits. The suffix never starts inside a tool exchange. With
+    /// [`SlidingWindow`](Self::SlidingWindow) it starts at a user message, if a suffix that starts at one
+    /// fits.
     fn keep_newest(self, view: &ViewToSend, target: u64, reason: &str) -> Result<Request, String> {
         let keeps = |at: usize| self.keeps(view, at);
         let tokens = |at: usize| view.entries[at].tokens;
@@ -141,7 +143,7 @@ impl Strategy {
 }
 
 /// For each position, whether a suffix that starts there would separate a tool call from its result.
-/// Entries that are kept anyway are ignored.
+/// A tool exchange is ignored if its call or its result is kept anyway.
 fn inside_exchanges(view: &ViewToSend, keeps: impl Fn(usize) -> bool) -> Vec<bool> {
     let mut inside = vec![false; view.entries.len()];
     let mut open: HashMap<String, Vec<usize>> = HashMap::new();
@@ -165,7 +167,8 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// Replaces old tool results by placeholders until the view has `target` tokens.
+/// Replaces old tool results by placeholders until the view has about `target` tokens, or no result that can
+/// be cleared is left.
 fn clear_results(view: &ViewToSend, target: u64, reason: &str) -> Result<Request, String> {
     let is_old = |at: &usize| *at < view.tail;
     let results = (0..view.entries.len()).filter(|&at| {

@@ -1,7 +1,7 @@
 //! Anthropic's Messages API: blocks that start, grow and stop.
 //!
 //! Thinking is kept with its signature unchanged. Blocks that only Anthropic supports (redacted
-//! thinking, server-side searches) are kept as received.
+//! thinking, server-side searches) are kept as received, with their streamed input inserted.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -255,7 +255,8 @@ impl Decoder for Messages {
 }
 
 impl Messages {
-    /// Counts are reported at the start of the message, and again with higher values at its end.
+    /// Updates the usage with reported counts. A message reports counts at its start and again at its end; a
+    /// count that is missing at the end keeps its value.
     fn count(&mut self, counts: Option<Counts>) {
         let Some(counts) = counts else { return };
         let usage = self.usage.get_or_insert_default();

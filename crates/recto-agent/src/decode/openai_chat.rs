@@ -47,7 +47,8 @@ struct MessageDelta {
     content: Option<String>,
     refusal: Option<String>,
     reasoning_content: Option<String>,
-    /// The same under the name that OpenRouter and vLLM use. Some servers send both.
+    /// The same text as `reasoning_content`, under the name that OpenRouter and vLLM use. Some servers
+    /// send both.
     reasoning: Option<String>,
     /// OpenRouter's signed or encrypted reasoning.
     reasoning_details: Option<Vec<Value>>,
@@ -142,7 +143,7 @@ impl Decoder for Chat {
         let is_cut = !is_done || finish == Some(Finish::Length);
         let last = calls.len().saturating_sub(1);
         for (nth, (_, call)) in calls.into_iter().enumerate() {
-            // Only the last call can be cut off. It is if its JSON is incomplete.
+            // Only the last call can be cut off. It counts as cut off if its input is empty or incomplete.
             if is_cut && nth == last && (call.input.is_empty() || !call.is_complete()) {
                 reply.incomplete_calls.push(call.description());
             } else {
@@ -247,7 +248,8 @@ impl Chat {
             Some(_) => self.calls.iter().rposition(|(number, _)| *number == index),
             None => self.calls.len().checked_sub(1),
         };
-        // Some servers send the same index for every call, or none. Then a new id starts a new call.
+        // Some servers send the same index for every call, or none. So a new id starts a new call, and
+        // without an index a name does too.
         let open = open.filter(|&at| {
             let call = &self.calls[at].1;
             let is_other_id = id.as_ref().is_some_and(|id| !call.id.is_empty() && *id != call.id);

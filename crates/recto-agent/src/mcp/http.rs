@@ -1,5 +1,5 @@
-//! The streamable HTTP transport: every request is a POST, whose response is one JSON object or a stream
-//! of events that ends with it.
+//! The streamable HTTP transport: every request is a POST. Its response is one JSON object, or a stream of
+//! events of which the last one contains that object.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::message::{self, Incoming, McpError, Protocol};
 use crate::web_client::{check_plain_http, client, error_chain};
 use crate::{Secret, http_error};
 
-/// Maximum time to establish a connection.
+/// Maximum time to establish a connection, and to send a notification.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The header with the session id, which servers with a handshake may send.
 const SESSION_HEADER: &str = "mcp-session-id";

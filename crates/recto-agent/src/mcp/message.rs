@@ -55,7 +55,7 @@ pub(super) enum McpError {
 }
 
 impl McpError {
-    /// Removes secrets from text that the server sent.
+    /// Removes secrets from text that the server sent, and drops the additional data of an error.
     pub(super) fn redacted(self, secrets: &Secrets) -> McpError {
         match self {
             McpError::Response { code, message, .. } => {

@@ -34,7 +34,7 @@ use crate::{Error, Secret};
 
 pub use self::tool::McpTool;
 
-/// Timeout of `server/discover`, a request that only servers without a handshake support.
+/// Maximum timeout of the first `server/discover`, a request that only servers without a handshake support.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of pages in a list of tools.
 const MAX_PAGES: usize = 100;
@@ -63,9 +63,10 @@ pub struct McpServer {
     pub call_timeout: Duration,
     /// Maximum output of a tool call in bytes. The middle of a longer output is removed. Default: 64 KiB.
     pub max_output_bytes: usize,
-    /// Maximum size of a message of the server in bytes. Default: 16 MiB.
+    /// Maximum size of a message of the server in bytes; over HTTP, of a response with all its events.
+    /// Default: 16 MiB.
     pub max_message_bytes: usize,
-    /// Whether headers and a password in the URL may be sent over plain HTTP to a host that is not this
+    /// Whether headers and secrets in the URL may be sent over plain HTTP to a host that is not this
     /// machine. Default: false; such a server is refused.
     pub allow_http: bool,
 }
@@ -80,8 +81,8 @@ pub enum McpAddress {
         program: String,
         /// Its arguments.
         arguments: Vec<String>,
-        /// Additional environment variables. Of the parent's environment the program inherits only
-        /// basic variables such as `PATH` and `HOME`, so that it receives no API keys.
+        /// Additional environment variables. The program inherits only basic variables of this process,
+        /// such as `PATH` and `HOME`, so that it receives no API keys.
         variables: Vec<(String, Secret)>,
     },
     /// A running server with the streamable HTTP transport.
@@ -109,7 +110,7 @@ impl McpAddress {
     fn secrets(&self) -> Secrets {
         match self {
             McpAddress::Program { variables, .. } => {
-                // Short variables are settings, not secrets.
+                // Short values are usually settings, not secrets.
                 let values = variables.iter().map(|(_, value)| value);
                 Secrets::new(values.filter(|value| value.reveal().len() >= 8), "")
             }
@@ -170,13 +171,14 @@ impl McpServer {
         self
     }
 
-    /// Starts the server and lists its tools. The server runs until the last tool is dropped. Tools that
-    /// no provider accepts are omitted.
+    /// Starts the server and lists its tools. A program runs until the last tool is dropped. A tool that
+    /// cannot be rendered for every provider is omitted.
     pub async fn tools(self) -> Result<Vec<McpTool>, Error> {
         Ok(self.tools_with_warnings().await?.0)
     }
 
-    /// Starts the server and lists its [tools](Self::tools), with a warning for each omitted tool.
+    /// Starts the server and lists its [tools](Self::tools), with a warning for each tool that is omitted
+    /// because it cannot be rendered.
     pub async fn tools_with_warnings(self) -> Result<(Vec<McpTool>, Vec<String>), Error> {
         let secrets = self.address.secrets();
         let (connection, protocol) = (Mutex::new(None), Mutex::new(None));

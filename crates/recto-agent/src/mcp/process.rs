@@ -4,7 +4,7 @@
 //! ```text
 //! request ──► pending: 7 ──► line ──► stdin      one task writes lines, one reads them
 //!               ▲                       │
-//!               └── response to 7 ◄── stdout     the end of stderr is part of the error if it exits
+//!               └── response to 7 ◄── stdout     if the program exits, the error has the end of stderr
 //! ```
 
 use std::collections::HashMap;
@@ -22,7 +22,8 @@ use super::message::{self, Incoming, McpError};
 use crate::program::{self, ProcessGroup};
 use crate::{CancelToken, Secret};
 
-/// Maximum time for a program to exit after its input is closed.
+/// Maximum time for a program to exit after its output has ended or the connection was dropped, and then
+/// for its standard error to end.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum length of the end of standard error in an error, in bytes.
 const STDERR_TAIL: usize = 1_000;
@@ -76,7 +77,8 @@ impl PendingRequests {
     }
 }
 
-/// A pending request. Dropping it before the response cancels the request at the server.
+/// A pending request. If it is dropped before the response and `may_be_cancelled` is set, the server is
+/// notified that the request is cancelled.
 struct PendingRequest<'a> {
     connection: &'a ProcessConnection,
     id: u64,

@@ -16,13 +16,14 @@ use crate::{BoxFuture, RunTool, ToolInput, ToolOutput};
 #[derive(Clone, Debug)]
 pub struct McpTool {
     tool: Tool,
-    /// The server's name of the tool.
+    /// The name of the tool on the server.
     server_name: String,
     server: Arc<Server>,
 }
 
 impl McpTool {
-    /// The listed tools without duplicates, and a warning for each omitted tool.
+    /// The listed tools without duplicates and tools without a name, and a warning for each other tool that
+    /// is omitted.
     pub(super) fn all(server: &Arc<Server>, listed: &[ListedTool]) -> (Vec<McpTool>, Vec<String>) {
         let mut names = HashSet::new();
         let (mut tools, mut warnings) = (Vec::new(), Vec::new());
@@ -39,7 +40,7 @@ impl McpTool {
         (tools, warnings)
     }
 
-    /// The error is the reason why no provider accepts the tool.
+    /// The error is the reason why the tool cannot be rendered for every provider.
     fn of(server: &Arc<Server>, listed: &ListedTool) -> Result<McpTool, String> {
         let name = quoted(&format!("{}__{}", server.settings.name, listed.name));
         let description = listed.description.as_ref().or(listed.title.as_ref());
