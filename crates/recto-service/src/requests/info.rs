@@ -22,7 +22,7 @@ pub struct Info {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ConversationSummary {
-    /// The fields of `list`.
+    /// The fields that `list` returns for a conversation.
     #[serde(flatten)]
     pub listed: ListedConversation,
     /// The figures of its newest version.

@@ -22,7 +22,7 @@ pub struct Lint<'a> {
     pub model: Option<String>,
     /// The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest.
     pub api_version: Option<String>,
-    /// Other fields of the request, such as `thinking`. Some rules depend on them.
+    /// Other fields of the provider request, such as `thinking`. Some rules depend on them.
     #[serde(borrow)]
     #[schemars(with = "Option<BTreeMap<String, schema::Anything>>")]
     pub fields: Option<Fields<'a>>,
