@@ -1,4 +1,4 @@
-//! Determines which request a JSON text contains, and refuses fields that are given twice in operations,
+//! Determines which request a JSON text contains, and refuses names that are given twice, also in operations,
 //! queries and tools. `recto_lists::read` reads the request into its type.
 
 use recto::engine::json::Pairs;
@@ -95,8 +95,8 @@ fn operation_meant(name: &str) -> Option<&'static str> {
 /// Fields whose values are messages. Messages keep their bytes, so their fields are not checked.
 const MESSAGE_FIELDS: [&str; 4] = ["messages", "message", "summary", "data"];
 
-/// Refuses a name that is given twice in an operation, a query or a tool. The engine would use the last
-/// one. The field of the error starts with `path`, which may be empty.
+/// Refuses a name that is given twice in an operation, a list of operations or a query. The engine would use
+/// the value that is given last. The field of the error starts with `path`, which may be empty.
 pub fn check_names(value: &RawValue, path: &str) -> Result<(), EngineError> {
     let text = value.get();
     if text.starts_with('[') {

@@ -59,7 +59,7 @@ pub struct Imported {
     pub format: &'static str,
     /// The conversations that were imported.
     pub conversations: Vec<ImportedConversation>,
-    /// Content that could not be represented.
+    /// Content that could not be represented, and where the messages were found in a larger document.
     pub remarks: Vec<ShownRemark>,
     /// The state of the first conversation, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use crate::error::InField as _;
 use crate::provider_view::RenderWarning;
 use crate::{At, Error, Fields, Perform, ProviderView, Recipient, Service, ShownFinding, schema};
 
-/// Finds content of the view that a provider would reject.
+/// Finds content of the view that violates a rule of a provider.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Lint<'a> {
@@ -30,7 +30,7 @@ pub struct Lint<'a> {
     pub at: Option<At>,
 }
 
-/// Content of a view that a provider would reject.
+/// Content of a view that violates a rule of a provider.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
