@@ -1,4 +1,4 @@
-//! Cache plans: the cost of an edit at a provider's prompt cache.
+//! Cache plans: the effect of an edit on the prompt cache of a provider, and its cost.
 
 use recto::Counter;
 use recto_format::{CachePlan, Price, PriceTable, Rendered, Target};
@@ -12,7 +12,8 @@ use crate::{DEFAULT_TARGET, Error, ProviderView, Recipient};
 pub struct PlanOptions {
     /// The provider. By default the one that the messages come from, else [`DEFAULT_TARGET`].
     pub target: Option<Target>,
-    /// The model, whose prices are used. By default the one that wrote the newest message.
+    /// The model whose prices are used. By default the one that wrote the newest message, if its name starts
+    /// with the family of the provider (`claude`, `gpt` or `gemini`), else a common model of that family.
     pub model: Option<String>,
     /// The version of the provider's API. By default the oldest.
     pub api_version: Option<String>,
@@ -20,7 +21,7 @@ pub struct PlanOptions {
     pub prices: Option<PriceTable>,
 }
 
-/// A cache plan: the cost of an edit at a provider's prompt cache, and when it pays off.
+/// A cache plan: the effect of an edit on the prompt cache of a provider, its cost, and when it pays off.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -30,36 +31,36 @@ pub struct Plan {
     pub target: &'static str,
     /// The model whose prices are used; `null` if they are unknown.
     pub prices_of: Option<String>,
-    /// The model whose prices are unknown.
+    /// The model whose prices are unknown. Missing if the prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_model: Option<String>,
-    /// The first byte of the request that differs.
+    /// Offset of the first byte of the provider request that differs.
     pub first_difference: usize,
-    /// The tokens that the cache still has.
+    /// The tokens of the provider request after the edit that the cache still has.
     pub cached_tokens: u64,
-    /// The tokens that are billed in full once.
+    /// The other tokens of that request. The next turn pays the price of tokens that are not cached for them.
     pub new_tokens: u64,
-    /// The tokens of the request before the edit.
+    /// The tokens of the provider request before the edit.
     pub old_tokens: u64,
     /// Additional cost of the next turn, in dollars; `null` if the prices are unknown.
     pub cost_now: Option<f64>,
-    /// Savings of each turn after it, in dollars; `null` if the prices are unknown.
+    /// Savings of each later turn, in dollars; `null` if the prices are unknown.
     pub saved_a_turn: Option<f64>,
     /// The number of turns after which the edit has paid off; 0 is at once, `null` is never. It is also
     /// `null` if the prices are unknown.
     pub pays_off_after: Option<u64>,
-    /// Number of thinking blocks that the request before the edit has after the first byte that differs.
-    /// Claude Fable 5.1 and later models no longer accept them, because they bind thinking to everything
-    /// before it.
+    /// Number of thinking blocks that the provider request before the edit has after the first byte that
+    /// differs. Models that bind thinking to everything before it, such as Claude Fable 5.1, no longer accept
+    /// them. Missing if it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub thinking_blocks: u64,
-    /// Tokens of these blocks.
+    /// Tokens of these blocks. Missing if it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub thinking_tokens: u64,
-    /// The savings over a number of turns, if it was asked for.
+    /// The savings over a number of turns. Missing if no number was given or the prices are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<Savings>,
-    /// Minimum number of tokens that the provider caches.
+    /// Minimum length in tokens of a prompt that the provider caches; 0 if the prices are unknown.
     #[serde(skip)]
     pub minimum: u64,
 }
@@ -75,8 +76,8 @@ pub struct Savings {
 }
 
 impl PlanOptions {
-    /// Compares the requests before and after an edit. `counter` is the name of a built-in token counter;
-    /// with any other name, `approx` is used.
+    /// Compares the provider requests before and after an edit. `counter` is the name of a built-in token
+    /// counter; with any other name, `approx` is used.
     pub fn compare(
         &self,
         before: &ProviderView,
@@ -135,8 +136,9 @@ enum Priced<'t> {
     Unknown(String),
 }
 
-/// The prices of the given model, else of the model that wrote the newest message. If no model is known,
-/// the prices of a common one.
+/// The prices of the given model, else of the model that wrote the newest message. If that model is not known
+/// or its name does not start with the family of the provider, the prices of a common model of the family, or
+/// of the first model of a table that lacks the common one.
 fn price<'t>(
     table: &'t PriceTable,
     target: Target,
@@ -165,7 +167,7 @@ fn price<'t>(
     if let Some(model) = newest.filter(|model| model.starts_with(family)) {
         return Ok(table.of(&model).map_or_else(|| Priced::Unknown(model), Priced::At));
     }
-    // The caller's table may have other models.
+    // A table from the caller may lack the usual model.
     let common = table.of(usual).or_else(|| table.models.first());
     common.map(Priced::At).ok_or_else(|| unknown(usual))
 }
@@ -194,7 +196,7 @@ impl Plan {
         }
     }
 
-    /// The plan with the savings over a number of turns.
+    /// The plan with the savings over a number of turns; unchanged if the prices are unknown.
     pub fn over(mut self, turns: u64) -> Plan {
         if let (Some(now), Some(saved)) = (self.cost_now, self.saved_a_turn) {
             self.over = Some(Savings { turns, saved: saved * turns as f64 - now });

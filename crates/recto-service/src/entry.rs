@@ -48,7 +48,8 @@ impl From<recto::Entry> for ShownEntry {
     }
 }
 
-/// The entries that a query finds, with the marks of the queried version.
+/// The entries that a query finds, with their marks at the queried version. If the query names no version (it
+/// may name a batch), the marks are those of the newest version.
 pub async fn entries_of(
     conversation: &Conversation,
     query: &Query,
@@ -70,7 +71,7 @@ pub(crate) async fn entries_at(
     Ok(with_marks(entries, &conversation.marks().await?))
 }
 
-/// Entries with their marks.
+/// Entries with their marks. `marks` has the indices of the entries of each mark, in ascending order.
 pub fn with_marks(
     entries: Vec<recto::Entry>,
     marks: &[(String, Vec<LogIndex>)],

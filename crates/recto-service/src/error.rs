@@ -30,7 +30,8 @@ pub enum Error {
     NoPrices {
         /// The model.
         model: String,
-        /// The models whose prices are known.
+        /// Names of models whose prices are known, separated by commas: at most 12, and those of the same
+        /// family if there are any.
         known: String,
     },
     /// The engine refused the value of a field of the request.
@@ -106,14 +107,15 @@ impl Error {
     }
 }
 
-/// Names the field of the request in errors of the engine.
+/// Replaces the field that an error of the engine names with the field of the request.
 pub(crate) trait InField<T> {
-    /// If the engine's error names a field, that is a field of the engine: `indices` for `blame`, `version`
-    /// for `at`. The error gets the field of the request instead. Other errors stay as they are.
+    /// If the error is one of the engine and names a field, the result names `field` instead: the engine says
+    /// `indices` where the request has `blame`, and `version` where it has `at`. Other errors stay as they
+    /// are.
     fn in_field(self, field: &str) -> Result<T, Error>;
 
-    /// The same for an error whose field is one of an object of the request: `counter` in `settings` is
-    /// `settings.counter`.
+    /// If the error is one of the engine and names a field, adds the name of the object of the request that
+    /// has this field: `counter` becomes `settings.counter`. Other errors stay as they are.
     fn in_object(self, object: &str) -> Result<T, Error>;
 }
 

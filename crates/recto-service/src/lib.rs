@@ -41,9 +41,10 @@
 //! # }).unwrap();
 //! ```
 //!
-//! The JSON of requests and responses is the stable interface. Responses are `#[non_exhaustive]`. The structs
-//! of requests are released together with the surfaces that construct them: a new option of a request is a new
-//! field, so a release that adds one is a breaking release of this crate, and none of the JSON.
+//! The JSON of requests and responses is the stable interface. Structs with the fields of a response are
+//! `#[non_exhaustive]`. The structs of requests are not: a new option of a request is a new field, so a
+//! release that adds one is a breaking release of this crate, but does not break the JSON. The surfaces that
+//! construct these structs are released together with this crate.
 //!
 //! # Rules for all requests
 //!
@@ -51,10 +52,10 @@
 //!   its options. A request about a conversation has `conversation`: its whole name, or its id.
 //! - Unknown fields, fields given twice and values of a wrong type are `invalid_operation`. The
 //!   whole request is read before anything is done.
-//! - Messages, operations, queries and tools stay the JSON text of the request. Their bytes are stored
-//!   and returned unchanged, except for line breaks between fields, which become spaces, because a
-//!   response is one line.
-//! - Requests that only read take no lock in the service, so any number of them can run concurrently.
+//! - Messages, operations, queries and tools are passed on as the JSON text that the request has. The bytes
+//!   of messages and tools are stored unchanged. A response contains the same bytes, except that spaces
+//!   replace the line breaks between fields, because a response is one line.
+//! - The service holds no lock while it performs a request, so any number of requests can run concurrently.
 //! - [`schema`] describes all requests and responses as JSON Schema, generated from the types.
 //!
 //! # To add a request
@@ -70,7 +71,7 @@
 //! | `request.rs` | the table of requests; [`Request`], [`Response`] |
 //! | `requests/` | one file per request |
 //! | `read.rs` | determines which request a text contains |
-//! | `recto-lists` | the requests about lists, which need no store; reads JSON text and explains errors |
+//! | crate `recto-lists` | the requests about lists, which need no store; reads JSON text, explains errors |
 //! | `values.rs` | types of fields that several requests share |
 //! | `service.rs` | [`Service`]: finds conversations, performs requests |
 //! | `request_schema.rs` | the JSON Schema of all requests and responses |

@@ -1,5 +1,5 @@
-//! Determines which request a JSON text contains, and refuses fields that are given twice. `recto-lists`
-//! reads the text itself.
+//! Determines which request a JSON text contains, and refuses names that are given twice, also in operations,
+//! queries and tools. `recto_lists::read` reads the request into its type.
 
 use recto::engine::json::Pairs;
 use recto::{EngineError, OperationKind};
@@ -80,7 +80,7 @@ fn nothing_named(fields: &Pairs<&RawValue>, scoped: Scoped) -> EngineError {
     }
 }
 
-/// The operation that the name of a missing request probably means.
+/// The operation that the caller probably means by the name of an unknown request.
 fn operation_meant(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_uppercase();
     let name = match name.as_str() {
@@ -95,8 +95,8 @@ fn operation_meant(name: &str) -> Option<&'static str> {
 /// Fields whose values are messages. Messages keep their bytes, so their fields are not checked.
 const MESSAGE_FIELDS: [&str; 4] = ["messages", "message", "summary", "data"];
 
-/// Refuses a name that is given twice in an operation, a query or a tool. The engine would use the last
-/// one. The field of the error starts with `path`, which may be empty.
+/// Refuses a name that is given twice in an operation, a list of operations or a query. The engine would use
+/// the value that is given last. The field of the error starts with `path`, which may be empty.
 pub fn check_names(value: &RawValue, path: &str) -> Result<(), EngineError> {
     let text = value.get();
     if text.starts_with('[') {
@@ -129,7 +129,8 @@ pub fn check_names(value: &RawValue, path: &str) -> Result<(), EngineError> {
     })
 }
 
-/// [`check_names`] of each tool of a list, but not of the schemas in them, which are the provider's.
+/// Refuses a name that is given twice in a tool of a list. The values of the fields, such as the JSON Schema
+/// of the tool, are not checked, because Recto does not read them.
 pub(crate) fn check_tool_names(tools: &RawValue, path: &str) -> Result<(), EngineError> {
     let Ok(tools) = serde_json::from_str::<Vec<&RawValue>>(tools.get()) else { return Ok(()) };
     for (number, tool) in tools.iter().enumerate() {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::requests::*;
 use crate::{Error, Service, read};
 
-/// A request. Its fields are the fields of the type.
+/// A request. The fields of the type are the fields of its JSON.
 pub trait Perform: JsonSchema {
     /// Its response.
     type Response: Serialize + JsonSchema;
@@ -25,7 +25,7 @@ pub trait Perform: JsonSchema {
 pub enum Scoped {
     /// A conversation that it creates.
     Creating,
-    /// The store.
+    /// The store, or a list of messages that is not stored.
     Store,
     /// One conversation, named by the field `conversation`.
     Conversation,
@@ -77,7 +77,7 @@ macro_rules! requests {
             pub(crate) async fn perform(self, service: &Service) -> Result<Response, Error> {
                 Ok(match self {
                     $($(Request::$variant(request) => {
-                        // Boxed, so that the future of this match is not as large as the largest request.
+                        // Boxed, so that the future of this match is not as large as its largest arm.
                         Response::$variant(Box::pin(request.perform(service)).await?)
                     })*)*
                 })
@@ -157,7 +157,7 @@ macro_rules! list_requests {
             }
         })*
 
-        /// The response to a request about a list; `None` to another one.
+        /// The response to a request about a list; `None` for every other request.
         fn response_to_list(request: Request<'_>) -> Result<Option<Response>, Error> {
             Ok(match request {
                 $(Request::$variant(request) => Some(Response::$variant(request.compute()?)),)*
@@ -169,7 +169,7 @@ macro_rules! list_requests {
 
 recto_lists::with_list_requests! { list_requests! 'a {} Lists {} }
 
-/// Answers a request that needs no store: `fit`, `repair` and `countTokens`.
+/// Performs a request that needs no store: `fit`, `repair` or `countTokens`.
 ///
 /// ```
 /// let request = r#"{"countTokens": [{"role": "user", "content": "hi"}], "counter": "approx"}"#;

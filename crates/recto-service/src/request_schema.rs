@@ -48,8 +48,8 @@ pub fn schema() -> Value {
     })
 }
 
-/// Requires one of the names of a request. A name that is no field of the type is another name for
-/// the first one.
+/// Changes the schema of a request so that one of its names is required. A name that is no field of the type
+/// is an alias of the first name, and gets its schema.
 fn require_name(kind: &RequestKind, reference: &Value, definitions: &mut Map<String, Value>) {
     let name = reference["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
     let definition = definitions.get_mut(name.expect("requests have names"));

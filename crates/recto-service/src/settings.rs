@@ -77,7 +77,7 @@ pub struct ChangedSettings<'a> {
     pub compression_config: Option<Option<CompressionSettings>>,
 }
 
-/// Reads a field for which `null` is a value, not its absence.
+/// Reads a field for which `null` is a value. A missing field stays `None` because of `default`.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -115,7 +115,8 @@ fn either<T>(one: Option<T>, other: Option<T>) -> Result<Option<T>, EngineError>
 }
 
 impl NewSettings<'_> {
-    /// The settings, which cannot be changed later, and the policy, which can.
+    /// The settings and the policy of the new conversation. The tools, which are part of the settings, and
+    /// the policy can be changed later, the other settings cannot.
     pub(crate) fn checked(self) -> Result<(recto::Settings, Policy), EngineError> {
         let mut settings = recto::Settings::counting_with(recto::Approx);
         settings.counter = counter_named(self.counter.as_deref().unwrap_or("o200k_base"))?;

@@ -11,7 +11,7 @@ use super::state::state_after;
 use crate::error::InField as _;
 use crate::{At, Error, Include, Perform, Service, ShownRemark, TranscriptFormat, schema};
 
-/// Adds messages in the format of a provider to the end, as APPEND does with Recto's own.
+/// Converts messages of another format to Recto's own, and adds them as APPEND does.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Append<'a> {

@@ -93,7 +93,7 @@ impl Apply<'_> {
             }
             (None, None) => return Err(Error::field("op", "op is null; give an operation")),
         };
-        // The engine names fields of an operation without `op`, and those of a list with `ops[0]`.
+        // The engine names a field of a single operation `mark`, and of one in a list `ops[0].mark`.
         check_names(value, if name == "op" { "" } else { name })?;
         Ok(Request::from_json_within(&format!("{{\"{name}\":{value}}}"), limits)?)
     }

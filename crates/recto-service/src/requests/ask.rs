@@ -26,7 +26,7 @@ pub struct Ask<'a> {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Entries {
-    /// The entries, in order.
+    /// The entries: visible ones in the order of the view, with scope `all` in the order of the log.
     pub messages: Vec<ShownEntry>,
 }
 

@@ -8,7 +8,7 @@ use crate::entry::{entries_at, index_of};
 use crate::error::InField as _;
 use crate::{Error, Perform, Service, ShownEntry, schema};
 
-/// Lists the versions that added, hid or restored a log entry.
+/// Lists the versions that added, hid or restored a log entry, and those that added or removed a mark of it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Blame {

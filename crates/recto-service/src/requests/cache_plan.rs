@@ -32,15 +32,18 @@ pub struct CachePlanOptions<'a> {
     /// The provider. Default: the one that the messages come from, else `anthropic`.
     #[serde(rename = "for")]
     pub target: Option<Provider>,
-    /// The model, whose prices are used. Default: the one that wrote the newest message.
+    /// The model whose prices are used. Default: the one that wrote the newest message, if its name starts
+    /// with the family of the provider (`claude`, `gpt` or `gemini`), else a common model of that family.
     pub model: Option<String>,
     /// The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest.
     pub api_version: Option<String>,
-    /// Prices of models, in the form of Recto's own table. Default: that table.
+    /// Prices of models, in the form of Recto's own table or of LiteLLM's
+    /// `model_prices_and_context_window.json`. Default: Recto's own table.
     #[serde(borrow)]
     #[schemars(with = "Option<schema::Prices>")]
     pub prices: Option<&'a RawValue>,
-    /// A number of turns. If it is given, the response has the savings over these turns.
+    /// A number of turns. If it is given and the prices are known, the response has the savings over these
+    /// turns.
     pub turns: Option<u64>,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Perform, Service, TrueOr, schema};
 
-/// Lists the calls of models, newest first.
+/// Lists the model calls of a conversation, newest first.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Calls {
@@ -33,7 +33,7 @@ pub struct CallsOptions {
 pub struct CallList {
     /// The conversation's name.
     pub conversation: String,
-    /// The calls, newest first. Each is its manifest.
+    /// The call manifests, newest first.
     #[schemars(with = "Vec<schema::Call>")]
     pub calls: Vec<Call>,
     /// The number of older calls, which are not listed.
@@ -52,14 +52,15 @@ pub struct ModelTokens {
     pub model: String,
     /// Tokens of the model per token of the conversation's counter.
     pub factor: f64,
-    /// The recent relative error of the expectation. `null` if it is not known.
+    /// The moving average of the relative error of the expected tokens. `null` before the second report.
     pub error: Option<f64>,
-    /// The number of calls with reported usage.
+    /// The number of calls whose reported usage is part of `factor`.
     pub reports: u64,
 }
 
 impl ModelTokens {
-    /// The models of calls, by name.
+    /// The calibration of each model, sorted by name. Calls for a summary are left out, and so are models
+    /// without a report that was used.
     fn of(calls: &[Call]) -> Vec<ModelTokens> {
         let mut models: BTreeMap<&str, Calibration> = BTreeMap::new();
         for call in calls.iter().filter(|call| call.summary_prompt.is_none()) {

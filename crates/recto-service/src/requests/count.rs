@@ -9,8 +9,7 @@ use serde_json::value::RawValue;
 use crate::read::check_names;
 use crate::{Error, Perform, Service, schema};
 
-/// Counts the entries that a query finds, without reading messages where the query does not look
-/// into them.
+/// Counts the entries that a query finds. Messages are loaded only if the query needs their content.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Count<'a> {

@@ -43,7 +43,7 @@ pub struct Created {
     pub id: String,
     /// Its version: 0.
     pub version: u32,
-    /// Warnings about its messages. Missing if there are none.
+    /// Warnings about its view and its messages. Missing if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<schema::Warning>")]
     pub warnings: Vec<Warning>,

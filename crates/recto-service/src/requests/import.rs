@@ -21,20 +21,21 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Import<'a> {
-    /// The name of the conversation. If the transcript has several, a number is appended to the names of the
-    /// others.
+    /// The name of the conversation. If the transcript has several, a number is appended to the name of each
+    /// further one. The name of a fork is `NAME/FORK`.
     pub import: String,
     /// The format of the transcript. Default: detected from the data.
     pub format: Option<TranscriptFormat>,
-    /// The path of the messages in a larger document, such as `[*].traj` or `request.messages`. Default:
-    /// if the format of the data is not recognised, the lists of messages that are nearest to the top.
+    /// The path of the messages in a larger document, such as `[*].traj` or `request.messages`. Default: if
+    /// `format` is missing and the format of the data is not recognised, the path of the lists of messages
+    /// that are nearest to the top, and of several such paths the one with the most messages.
     #[serde(default)]
     pub select: Option<String>,
     /// The transcript as JSON, or a string that contains it.
     #[serde(borrow)]
     #[schemars(with = "schema::Anything")]
     pub data: &'a RawValue,
-    /// The settings of the conversation, without `tools`.
+    /// The settings of all imported conversations, without `tools`.
     #[serde(borrow, default, deserialize_with = "crate::values::optional_object")]
     pub settings: Option<NewSettings<'a>>,
     /// Additional fields of the response: `["state"]`. Default: none.
@@ -58,7 +59,7 @@ pub struct Imported {
     pub format: &'static str,
     /// The conversations that were imported.
     pub conversations: Vec<ImportedConversation>,
-    /// Content that could not be represented.
+    /// Content that could not be represented, and where the messages were found in a larger document.
     pub remarks: Vec<ShownRemark>,
     /// The state of the first conversation, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

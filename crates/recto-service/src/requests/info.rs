@@ -22,7 +22,7 @@ pub struct Info {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ConversationSummary {
-    /// The fields of `list`.
+    /// The fields that `list` returns for a conversation.
     #[serde(flatten)]
     pub listed: ListedConversation,
     /// The figures of its newest version.
@@ -37,7 +37,7 @@ pub struct ConversationSummary {
     /// Warnings about the view.
     #[schemars(with = "Vec<schema::Warning>")]
     pub warnings: Vec<recto::Warning>,
-    /// The largest number of tokens of a request to a model.
+    /// The largest number of tokens of a request to a model. Missing if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_limit: Option<u64>,
 }

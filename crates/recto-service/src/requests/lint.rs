@@ -10,7 +10,7 @@ use crate::error::InField as _;
 use crate::provider_view::RenderWarning;
 use crate::{At, Error, Fields, Perform, ProviderView, Recipient, Service, ShownFinding, schema};
 
-/// Finds content of the view that a provider would reject.
+/// Finds content of the view that violates a rule of a provider.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Lint<'a> {
@@ -22,7 +22,7 @@ pub struct Lint<'a> {
     pub model: Option<String>,
     /// The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest.
     pub api_version: Option<String>,
-    /// Other fields of the request, such as `thinking`. Some rules depend on them.
+    /// Other fields of the provider request, such as `thinking`. Some rules depend on them.
     #[serde(borrow)]
     #[schemars(with = "Option<BTreeMap<String, schema::Anything>>")]
     pub fields: Option<Fields<'a>>,
@@ -30,7 +30,7 @@ pub struct Lint<'a> {
     pub at: Option<At>,
 }
 
-/// Content of a view that a provider would reject.
+/// Content of a view that violates a rule of a provider.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

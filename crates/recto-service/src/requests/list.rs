@@ -52,7 +52,7 @@ pub struct ListedConversation {
     pub created: i64,
     /// When its newest version was made, in milliseconds since 1970.
     pub updated: i64,
-    /// Where it was forked.
+    /// For a fork: the conversation and the version that it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkOriginById>,
     /// The newest hash of the chain of its versions.

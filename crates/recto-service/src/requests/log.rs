@@ -42,7 +42,8 @@ pub struct Versions {
     pub older: u32,
 }
 
-/// A version, its parent, and the time of the newest message that it added.
+/// A version, its parent, the version that it undid or redid, and the time of the newest message that it
+/// added.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -94,7 +95,7 @@ impl Perform for Log {
 }
 
 /// The time of the newest message that each version added. It differs from the time of the version if the
-/// message was imported.
+/// message contains a timestamp, as imported messages do.
 async fn newest_message_times(
     conversation: &Conversation,
     versions: &[VersionInfo],

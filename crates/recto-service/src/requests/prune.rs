@@ -58,7 +58,7 @@ pub struct Pruned {
     /// The log entries whose messages were overwritten.
     #[schemars(with = "Vec<u32>")]
     pub entries: Vec<LogIndex>,
-    /// The bytes of these messages.
+    /// The number of bytes of these messages.
     pub bytes: usize,
     /// The number of versions that were kept.
     pub kept_versions: u32,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{At, Error, Perform, Service, True};
 
-/// Deletes a conversation permanently. Rows that its forks share are kept.
+/// Deletes a conversation permanently. Messages that a version of a fork shows stay readable in the forks.
+/// Placeholders replace the others in the logs of the forks.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Remove {
@@ -41,7 +42,7 @@ pub enum Removed {
         version: u32,
         /// The length of its log.
         messages: u32,
-        /// The names of its forks. The rows that they share with it are kept.
+        /// The names of its forks. Messages that a version of a fork shows stay readable.
         forks: Vec<String>,
     },
 }

@@ -12,7 +12,7 @@ use crate::error::InField as _;
 use crate::provider_view::RenderWarning;
 use crate::{At, Error, Fields, Perform, ProviderView, Recipient, Service, ShownFinding, schema};
 
-/// Renders the view as a request to a provider, with repairs.
+/// Renders the view as a provider request, with repairs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Render<'a> {
@@ -20,12 +20,12 @@ pub struct Render<'a> {
     pub conversation: String,
     /// The provider.
     pub render: Provider,
-    /// The model. It becomes a field of the request, except for `gemini` and
-    /// `bedrock-converse`.
+    /// The model. It becomes a field of the provider request, except for `gemini` and `bedrock-converse`,
+    /// where it is part of the URL.
     pub model: Option<String>,
     /// The version of the provider's API, such as `2026-10-21` at Anthropic. Default: the oldest.
     pub api_version: Option<String>,
-    /// More fields of the request.
+    /// Other fields of the provider request.
     #[serde(borrow)]
     #[schemars(with = "Option<BTreeMap<String, schema::Anything>>")]
     pub fields: Option<Fields<'a>>,
@@ -33,17 +33,17 @@ pub struct Render<'a> {
     pub at: Option<At>,
 }
 
-/// A view as a request to a provider.
+/// A view as a provider request.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Rendered {
-    /// The request.
+    /// The provider request.
     #[schemars(with = "schema::Anything")]
     pub request: Box<RawValue>,
     /// The repairs.
     pub repairs: Vec<ShownFinding>,
-    /// Warnings about the request.
+    /// Warnings about the view and the provider request.
     pub warnings: Vec<RenderWarning>,
 }
 

@@ -38,9 +38,10 @@ pub struct Settings<'a> {
 pub struct ConversationSettings {
     /// The conversation's name.
     pub conversation: String,
-    /// Whether this is a dry run, which changes nothing. The settings are those after the change.
+    /// Whether this is a dry run, which changes nothing. The response then has the settings as they would be
+    /// after the change.
     pub dry_run: bool,
-    /// The version that set the tools. Missing if the tools are unchanged.
+    /// The version that set the tools. Missing if the tools are unchanged, and in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// The token counter.
@@ -76,7 +77,8 @@ impl Perform for Settings<'_> {
         let expected_version = self.expected_version.map(|at| at.0);
         let write = WriteOptions { expected_version, ..WriteOptions::default() };
         let mut version = None;
-        // The tools are set before the policy, because setting them can fail.
+        // The tools are set before the policy: the engine can refuse them or the expected version, but the
+        // policy was checked above.
         match &tools {
             Some(tools) if dry_run => {
                 handle.preview_tools_with(tools.clone(), write).await?;

@@ -85,9 +85,9 @@ pub struct Shown {
     pub conversation: String,
     /// The version that was read.
     pub version: u32,
-    /// The tokens of the entries together.
+    /// The sum of the tokens of the entries.
     pub tokens: u64,
-    /// The entries, in order.
+    /// The entries: those of the view in its order, others in the order in which the request names them.
     pub messages: Vec<ShownEntry>,
 }
 

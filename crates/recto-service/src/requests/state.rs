@@ -35,7 +35,7 @@ impl Perform for State {
     }
 }
 
-/// The state at a version, if the caller asks for it.
+/// The state at a version, if the caller asks for it. Without a version, the state at the newest one.
 pub(super) async fn state_after(
     include: &[Include],
     conversation: &NamedConversation,

@@ -56,7 +56,7 @@ pub enum TimelineEvent {
     None,
     /// It opened a batch.
     Batch,
-    /// It returned to an earlier batch or version.
+    /// It restored an earlier view: ROLLBACK, BATCH_END, UNDO or REDO.
     Back,
     /// It made the view shorter with COMPRESS or FIT.
     Compression,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Perform, Service, True};
 
-/// Verifies everything that is stored: every version is replayed, and the chain of hashes is
-/// computed again.
+/// Verifies all conversations, the rows of the store and its search index. All versions are checked, and the
+/// chain of hashes of each conversation is computed again.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct VerifyStore {
@@ -34,7 +34,7 @@ pub struct StoreVerification {
     pub sound: bool,
     /// The conversations.
     pub conversations: Vec<Verification>,
-    /// Damage that the database found.
+    /// Damage of the store as a whole: of its structures, its rows or its search index.
     pub store: Vec<String>,
 }
 
@@ -60,7 +60,8 @@ pub struct Verification {
 }
 
 impl StoreVerification {
-    /// The verification of these conversations, with the damage that the database found.
+    /// The result for a store: the verifications of its conversations, and the damage of the store as a
+    /// whole.
     pub fn of(conversations: Vec<Verification>, store: Vec<String>) -> StoreVerification {
         let sound = store.is_empty() && conversations.iter().all(|verified| verified.sound);
         StoreVerification { sound, conversations, store }

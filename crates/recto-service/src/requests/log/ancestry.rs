@@ -6,8 +6,8 @@ use recto::{Conversation, OperationKind, Version, VersionInfo};
 
 use crate::Error;
 
-/// The parents of versions, which are in ascending order. If several versions have the restored view, the
-/// parent is the newest of them, because a mark in between does not change the view.
+/// The parent of each version. `versions` are in ascending order. If several of them have the view that a
+/// version restored, its parent is the newest of these, because MARK and UNMARK keep the view.
 pub(super) async fn parents(
     conversation: &Conversation,
     versions: &[VersionInfo],
@@ -24,12 +24,16 @@ pub(super) async fn parents(
     Ok(parents)
 }
 
-/// The versions so far, by view. A view is identified by the version that made it.
+/// The versions that were read so far. A view is identified by the version that made it.
 #[derive(Debug, Default)]
 struct Ancestry {
+    /// The newest version with a view in a batch. The key is the version that made the view, and the version
+    /// that opened the batch.
     by_view: HashMap<(Version, Version), Version>,
+    /// The newest version with these figures: the version that opened its batch, and the number of messages
+    /// and of tokens of its view. Used if `by_view` does not have the restored view.
     by_figures: HashMap<(Version, usize, u64), Version>,
-    /// The version that made the view of the version before.
+    /// The version that made the view of the latest version.
     view: Version,
 }
 
