@@ -1,4 +1,4 @@
-//! Arguments and output of cache plans: what an edit costs at a provider's prompt cache.
+//! Arguments and output of cache plans. A cache plan says what an edit costs in a provider's prompt cache.
 
 use clap::Args;
 use recto_format::PriceTable;
@@ -22,7 +22,7 @@ pub(crate) struct PlanArguments {
 }
 
 impl PlanArguments {
-    /// Fails if one of the options is given without `--dry-run`, because only a dry run prints a plan.
+    /// For commands that print a plan only with `--dry-run`: fails if one of the options is given without it.
     pub(crate) fn check(&self, is_dry_run: bool) -> Result<(), Failure> {
         match self.is_given() && !is_dry_run {
             true => Err(Failure::Usage(
@@ -45,7 +45,7 @@ impl PlanArguments {
         self.prices.as_ref().map(|file| context.read(file)).transpose()
     }
 
-    /// Compares the requests before and after an edit.
+    /// The cache plan of an edit: compares the provider requests for the views before and after it.
     pub(crate) fn compare(
         &self,
         before: &ProviderView,

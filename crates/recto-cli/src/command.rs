@@ -9,7 +9,7 @@ mod chat;
 #[cfg(not(feature = "chat"))]
 #[path = "command/chat_missing.rs"]
 mod chat;
-// So that its test runs in a build with all features.
+// Compiled so that the test of this module also runs in a build with all features.
 #[cfg(all(test, feature = "chat"))]
 #[allow(dead_code, reason = "only a build without the feature `chat` runs it")]
 mod chat_missing;

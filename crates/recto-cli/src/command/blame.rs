@@ -81,7 +81,7 @@ impl CommandResult for Histories {
     }
 }
 
-/// Writes an entry and the versions that changed whether it is visible.
+/// Writes an entry, and the versions that added, hid, showed, marked or unmarked it.
 fn show_history(history: &EntryHistory, page: &mut Page) {
     if let Some(entry) = &history.entry {
         let line = entry.line(Default::default(), &[], page);
@@ -96,7 +96,8 @@ fn show_history(history: &EntryHistory, page: &mut Page) {
             Effect::Shown => ("shown", GOOD),
             _ => ("changed", GOOD),
         };
-        // An imported message is older than the version that added it.
+        // The line of the version that added the message has the time of the message, because an imported
+        // message is older than that version.
         let written = history.entry.as_ref().map(|entry| entry.timestamp);
         let written =
             written.filter(|_| matches!(blame.effect, Effect::Added | Effect::AddedHidden));

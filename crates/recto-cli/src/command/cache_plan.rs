@@ -1,4 +1,4 @@
-//! `recto cache-plan`: estimates what an edit costs because the provider's prompt cache becomes invalid.
+//! `recto cache-plan`: estimates what an edit costs in the provider's prompt cache.
 
 use clap::Args;
 use recto_format::PriceTable;
@@ -74,8 +74,8 @@ impl CachePlan {
     }
 }
 
-/// A table of prices as a value of the request. A table that cannot be read is refused here, because the
-/// text may not be JSON.
+/// The table of prices as the JSON value of a field of the request. A table that is not valid is refused
+/// here, because its text may not be JSON, and the field contains only JSON.
 fn json_of_prices(table: &str) -> Result<&RawValue, Failure> {
     PriceTable::from_json(table)?;
     Ok(serde_json::from_str(table).expect("a table that was read is JSON"))

@@ -1,7 +1,8 @@
-//! The commands that change the view: one per operation, and `apply`.
+//! The commands that change the view or the marks with one operation, and `apply`, which reads operations
+//! from a file.
 //!
-//! Each builds one [`Request`] and passes it to [`ChangeArguments::perform`], which applies it. With
-//! `--dry-run` it prints the difference and the cost in a provider's prompt cache instead.
+//! Each builds one [`Request`], which [`ChangeArguments::perform`] applies. With `--dry-run`, `perform`
+//! applies nothing, and prints the difference and the cost in a provider's prompt cache.
 
 pub(crate) mod append;
 pub(crate) mod apply;
@@ -76,7 +77,8 @@ impl ChangeArguments {
         &self.of.conversation
     }
 
-    /// The newest version if `version` is relative to it, else version 0, without opening the store.
+    /// The version that `VersionArgument::from` needs: the newest one if `version` is relative to it.
+    /// Otherwise the value is not used, so the store is not opened and the result is version 0.
     pub(crate) fn newest_for(
         &self,
         version: VersionArgument,
@@ -88,7 +90,7 @@ impl ChangeArguments {
         }
     }
 
-    /// Applies one operation.
+    /// Applies one operation, or previews it with `--dry-run`.
     pub(crate) fn operation(
         self,
         operation: impl Into<Operation>,
@@ -107,8 +109,8 @@ impl ChangeArguments {
         self.perform_for(request, context)
     }
 
-    /// Like [`perform`](Self::perform), for a request that was made for a provider: `--for` and `--model`
-    /// are allowed without `--dry-run`.
+    /// Like [`perform`](Self::perform), for a request that was made for a provider: all options of
+    /// [`PlanArguments`] are allowed without `--dry-run`, because some of them select that provider.
     pub(crate) fn perform_for(
         self,
         mut request: Request,
@@ -170,10 +172,11 @@ impl ChangeArguments {
     }
 }
 
-/// The entries that an operation names, some of which may have been hidden or shown before.
+/// The entries that a DELETE, a COMPRESS or a RESTORE names. Those that were hidden or visible already do
+/// not change.
 struct Unaffected {
     named: Vec<LogIndex>,
-    /// Whether the operation hides them.
+    /// Whether the operation hides the entries. Otherwise it shows them.
     hides: bool,
 }
 
@@ -189,7 +192,7 @@ impl Unaffected {
         Some(Unaffected { named: named.clone(), hides })
     }
 
-    /// The entries on which the operation had no effect.
+    /// A note that lists the entries on which the operation had no effect. `None` if there are none.
     fn note(self, outcome: &Outcome) -> Option<String> {
         let before = outcome.before();
         let mut same: Vec<LogIndex> =
@@ -202,7 +205,7 @@ impl Unaffected {
     }
 }
 
-/// What to do if a FIT has hidden the first message of the user, which is often the task.
+/// A note that says what to do if a FIT has hidden the first user message, which often describes the task.
 fn first_user_message_note(
     outcome: &Outcome,
     named: &NamedConversation,
@@ -222,8 +225,8 @@ fn first_user_message_note(
     }))
 }
 
-/// The difference of a preview, and its cost in a prompt cache. `tools` are the tools that the request
-/// would set.
+/// The change that a preview describes: its difference, and its cost in a prompt cache. `tools` are the
+/// tools that the request would set; `None` if it does not change them.
 pub(crate) fn preview_change(
     session: &Session,
     named: NamedConversation,
@@ -253,8 +256,8 @@ pub(crate) fn preview_change(
     Ok(Change::new(named.name, title, &outcome, Some((difference, plan))))
 }
 
-/// Maximum size of a view, in tokens, that gets a cache plan without an explicit provider. No model reads
-/// more, so no cache contains a longer view, and rendering it takes long.
+/// Maximum size, in tokens, of a view for which a dry run makes a cache plan if no option asks for one. No
+/// model reads more, so no cache contains a longer view, and rendering one takes long.
 const MAX_PLANNED_TOKENS: u64 = 2_000_000;
 
 /// The entries of the view after a preview.
@@ -289,20 +292,20 @@ pub(crate) struct Change {
     /// Whether the request ends with `BATCH_START`.
     #[serde(skip)]
     starts_batch: bool,
-    /// Lines for the reader of the text.
+    /// Notes, which only the text output contains.
     #[serde(skip)]
     notes: Vec<String>,
 }
 
-/// The part of the view that a prompt cache can still use.
+/// How much of the view a prompt cache can still use, how much it cannot, and what that costs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CachePlan {
-    /// The unchanged front of the view.
+    /// The messages at the start of the view that the request did not change.
     reused: MessageTotals,
     /// The rest of the view, which the provider must process again.
     read_anew: MessageTotals,
-    /// The cost of the edit at a provider.
+    /// The cache plan for a provider. Only for a dry run.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
 }

@@ -49,7 +49,8 @@ impl Erase {
         let indices = EntryRange::all(&self.entries);
         // All entries must exist before the first one is erased.
         let log = match named.handle.stats() {
-            // The error of the erasure says what to do with a damaged conversation.
+            // A conversation that cannot be read is not checked here: the error of the erasure says what
+            // to do with it.
             Err(error) if error.code() == "storage" && !self.destructive.dry_run => usize::MAX,
             stats => stats?.total_messages,
         };

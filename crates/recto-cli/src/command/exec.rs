@@ -1,10 +1,10 @@
-//! `recto exec`: reads one JSON request per line, writes one JSON response per line, in order.
+//! `recto exec`: reads one JSON request per line and writes one JSON response per line, in the same order.
 //!
-//! `recto-service` defines the requests. This file reads lines (`exec/lines.rs`), writes the responses,
-//! and adds the number of the line to errors.
+//! `recto-service` defines and executes the requests. This file reads lines with `exec/lines.rs`, writes
+//! the responses, and adds the number of the line to errors.
 //!
-//! Responses are flushed before the command waits for more input, and at the latest after [`MAX_DELAY`]
-//! while other requests are running.
+//! Responses are flushed before the command waits for more input. While more requests are in the buffer,
+//! the age of the oldest response is compared with [`MAX_DELAY`] before each request, but not during it.
 
 mod lines;
 
@@ -45,7 +45,7 @@ pub(crate) struct Exec {
     schema: bool,
 }
 
-/// Maximum time that a response is buffered.
+/// Age of a buffered response from which it is flushed before the next request is executed.
 const MAX_DELAY: Duration = Duration::from_millis(1);
 
 impl Exec {

@@ -89,9 +89,10 @@ impl Export {
     }
 }
 
-/// Writes a file as a whole or not at all: a temporary file beside it is written and renamed. A new file can be
-/// read by its owner only, because it contains messages; an existing one keeps its permissions. A path
-/// that is not a regular file, such as a terminal or a pipe, is written directly.
+/// Writes a file as a whole or not at all: writes a temporary file in the same folder and renames it. On
+/// Unix only its owner can read a new file, because it contains messages; an existing file keeps its
+/// permissions. If the path leads to something else, such as a terminal or a pipe, the text is written
+/// directly.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     // The file that a symbolic link leads to is replaced, not the link.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

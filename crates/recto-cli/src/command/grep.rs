@@ -68,7 +68,8 @@ impl Grep {
         context.print(&Found { text: self.text, hits, words, is_everything })
     }
 
-    /// The messages that contain the text and pass the filters, and the spellings of the text in them.
+    /// The messages that contain the text and pass the filters, at most `limit`, and the spellings of the
+    /// text in the messages.
     fn found(
         &self,
         session: &Session,
@@ -82,7 +83,8 @@ impl Grep {
             let query = Query { contains, ..self.select.query(Pick::First(self.limit), named)? };
             return Ok((super::show::found(session, named, &query)?, vec![self.text.clone()]));
         }
-        // A query cannot ignore case, and its words are alternatives, so these cases are filtered here.
+        // A query cannot ignore case, and it finds messages that contain any of its texts. So `-i`, and the
+        // combination of the text with `--contains`, are handled here.
         let query = self.select.query(Pick::All, named)?;
         let mut found = super::show::found(session, named, &query)?;
         let lower = self.text.to_lowercase();
@@ -102,9 +104,10 @@ impl Grep {
     }
 }
 
-/// All spellings in a text of a word in lower case.
+/// All spellings, in upper and lower case, with which a word occurs in a text. `word` is in lower case.
 fn in_any_case(text: &str, word: &str) -> BTreeSet<String> {
-    // Lower case can change the length of a text, so each byte is mapped to its origin.
+    // Conversion to lower case can change the length of a text, so `places` maps each byte of the converted
+    // text to the start of the character that it comes from.
     let mut lower = String::with_capacity(text.len());
     let mut places = Vec::with_capacity(text.len() + 1);
     for (at, character) in text.char_indices() {
@@ -137,7 +140,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// The messages of all conversations that contain all words of a text.
+    /// The messages that contain all words of a text, from all conversations.
     pub(super) fn everywhere(
         text: String,
         limit: usize,
@@ -205,10 +208,11 @@ impl CommandResult for Found {
     }
 }
 
-/// The message; if the first hit is far inside, its text starts shortly before it.
+/// The message with an excerpt as its text, which starts shortly before the first hit. If the text fits
+/// the line, or the first hit is near its start, the message is returned unchanged.
 fn around(entry: &ShownEntry, words: &[String], columns: usize) -> recto::Message {
     let text = text_of(&entry.message);
-    // The text starts after the columns with figures.
+    // On the line, the text comes after the columns with the entry, the role and the tokens.
     if printable::width(&printable::escaped(&text)) + TEXT_COLUMN <= columns {
         return entry.message.clone();
     }

@@ -147,8 +147,9 @@ impl Import {
         TranscriptInput::copied(&mut file).map_err(failed)
     }
 
-    /// The messages inside a larger document, if `--select` names them or the format of the document is
-    /// not recognised, and a remark that says where they are.
+    /// The messages inside a larger document, and a remark that says where they are. Without `--select`,
+    /// messages are searched only if no format is given and none is recognised. If none are searched or
+    /// found, the result is the unchanged document.
     fn find_messages(
         &self,
         source: TranscriptInput,
@@ -187,8 +188,8 @@ impl Import {
     }
 }
 
-/// A flag that Ctrl-C sets. After this call Ctrl-C does not end the process, because a cancelled import
-/// must first be removed.
+/// A flag that Ctrl-C sets. After this call Ctrl-C does not end the process, because the conversations of
+/// a cancelled import must be removed first.
 async fn cancel_on_ctrl_c() -> CancelFlag {
     let cancel = CancelFlag::default();
     let mut pressed = Box::pin(tokio::signal::ctrl_c());

@@ -74,7 +74,8 @@ impl CommandResult for ConversationSummary {
     }
 }
 
-/// Writes one line per warning, with the command that resolves it.
+/// Writes one line per warning, with advice if there is any. `empty_view_advice` is the advice for an empty
+/// view.
 pub(crate) fn show_warnings(
     warnings: &[Warning],
     empty_view_advice: Option<&str>,

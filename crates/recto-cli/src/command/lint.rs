@@ -1,4 +1,4 @@
-//! `recto lint`: reports what a provider would reject in a view, and repairs the view.
+//! `recto lint`: reports what a provider would reject in a view, and repairs the view with `--fix`.
 
 use anstyle::Style;
 use clap::Args;
@@ -84,7 +84,7 @@ struct Findings {
     version: u32,
     target: Target,
     findings: Vec<Finding>,
-    /// Whether `--fix` would change the view.
+    /// Whether `--fix` would change the view. False with `--at`.
     is_fixable: bool,
     sent: ProviderView,
 }

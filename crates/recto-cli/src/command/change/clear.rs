@@ -32,7 +32,7 @@ impl Clear {
     }
 }
 
-/// The scope that `--all` selects.
+/// The scope of an operation: the log with `--all`, otherwise the view.
 pub(crate) fn scope(all: bool) -> Scope {
     if all { Scope::All } else { Scope::Visible }
 }

@@ -57,7 +57,7 @@ struct ConfigFile {
     fields: Pairs<Box<RawValue>>,
     stream: Option<bool>,
     look_back: bool,
-    /// Number of turns within which a compression must pay off.
+    /// Maximum number of turns within which a compression must save what it costs.
     horizon: Option<u64>,
     tools: Vec<Pairs<Box<RawValue>>>,
     mcp_servers: Pairs<mcp::ServerConfig>,
@@ -67,7 +67,8 @@ struct ConfigFile {
 pub(super) struct Configuration {
     pub(super) target: Target,
     pub(super) endpoint: Endpoint,
-    /// The default variable with a key, if it is set but not sent: the server is not the provider's own.
+    /// Name of the default variable with an API key, if the variable is set but the key is not sent, because
+    /// the server is not the provider's own.
     pub(super) unsent_key: Option<String>,
     pub(super) tools: Vec<CommandTool>,
     pub(super) servers: Vec<McpServer>,
@@ -110,7 +111,7 @@ impl Configuration {
         let base_url = base_url.unwrap_or_else(|| format!("{host}/v1"));
         // The default variable holds a key of the provider, which no other server may receive.
         let is_own_host = is_at(&base_url, host);
-        // `HttpModel::new` refuses the other providers.
+        // No key is required for a provider without a client, because `HttpModel::new` refuses it anyway.
         let needs_key = is_own_host && HttpModel::TARGETS.contains(&target);
         let mut endpoint = Endpoint::new(base_url, model);
         let variable = arguments.key_variable.clone().or(file.key_variable);
@@ -157,8 +158,8 @@ impl Configuration {
     }
 }
 
-/// Parses the name of a provider. The help lists those that have a client; [`HttpModel::new`] says what to
-/// use instead of another one.
+/// Parses the name of a provider. All providers are accepted, but the help lists only those that have a
+/// client: [`HttpModel::new`] refuses the others with an error that says what is wrong.
 fn client_parser() -> impl TypedValueParser<Value = Target> {
     let is_hidden = |target| !HttpModel::TARGETS.contains(&target);
     let names = Target::ALL.map(|it| PossibleValue::new(it.name()).hide(is_hidden(it)));
@@ -166,7 +167,7 @@ fn client_parser() -> impl TypedValueParser<Value = Target> {
         .map(|name| Target::named(&name).expect("the parser accepts only names of targets"))
 }
 
-/// Whether a URL is at a host, which is given with its scheme.
+/// Whether a URL has the scheme and the host of `host`, such as `https://api.openai.com`, and no port.
 fn is_at(url: &str, host: &str) -> bool {
     url.strip_prefix(host).is_some_and(|path| path.is_empty() || path.starts_with('/'))
 }

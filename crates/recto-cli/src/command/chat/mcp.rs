@@ -13,17 +13,18 @@ use crate::failure::Failure;
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct ServerConfig {
-    /// Ignored: it follows from the other fields.
+    /// Ignored: `command` or `url` determines the type of the server.
     #[serde(rename = "type")]
     _kind: Option<String>,
     disabled: bool,
-    /// A program, its arguments and its environment.
+    /// A program. `args` are its arguments, and `env` are environment variables that it receives.
     command: Option<String>,
     args: Vec<String>,
     env: Pairs<String>,
-    /// Names of variables of this process that the program receives.
+    /// Names of environment variables of this process that the program also receives.
     variables: Vec<String>,
-    /// Instead of a program: a URL, additional headers, and the variable with the key.
+    /// A URL instead of a program. `headers` are additional headers, and `key_variable` is the name of the
+    /// environment variable with the key.
     url: Option<String>,
     headers: Pairs<String>,
     key_variable: Option<String>,

@@ -1,4 +1,5 @@
-//! Signals during a chat: Ctrl-C stops the answer, SIGTERM and SIGHUP end the chat.
+//! Signals during a chat. Each signal cancels the running model call, or ends the process if no call is
+//! running. SIGTERM and SIGHUP also end the chat after the cancelled call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +13,7 @@ pub(super) struct Signals(Arc<Mutex<State>>);
 struct State {
     /// Cancels the running model call; `None` at the prompt.
     running: Option<CancelToken>,
-    /// Exit code, if the chat ends after the running call.
+    /// Exit code of the chat, if SIGTERM or SIGHUP was received: the chat ends after the running call.
     exit_code: Option<u8>,
 }
 
@@ -29,14 +30,14 @@ impl Signals {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Starts a model call. Signals cancel the returned token.
+    /// Records that a model call starts. Signals cancel the returned token.
     pub(super) fn begin(&self) -> CancelToken {
         let cancel = CancelToken::new();
         self.with(|state| state.running = Some(cancel.clone()));
         cancel
     }
 
-    /// Ends the model call: the answer, or its received part, is stored.
+    /// Records that the model call has ended. The answer, or its received part, is already stored.
     pub(super) fn end(&self) {
         self.with(|state| state.running = None);
     }
@@ -46,7 +47,8 @@ impl Signals {
         self.with(|state| state.exit_code)
     }
 
-    /// Cancels the running model call. If there is none, ends the process, because everything is stored.
+    /// Cancels the running model call. If there is none, ends the process, because everything is stored. If
+    /// `ends_chat`, the chat ends after the call with this exit code.
     fn stop(&self, exit_code: u8, ends_chat: bool) {
         let is_running = self.with(|state| {
             if ends_chat {
@@ -67,7 +69,7 @@ async fn on_ctrl_c(signals: Signals) {
     }
 }
 
-/// SIGTERM, and SIGHUP when the terminal closes.
+/// Handles SIGTERM, and SIGHUP, which is sent when the terminal closes.
 #[cfg(unix)]
 async fn on_end(signals: Signals) {
     use tokio::signal::unix::{SignalKind, signal};

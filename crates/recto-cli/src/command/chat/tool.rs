@@ -21,10 +21,10 @@ const MODEL_FIELDS: [&str; 7] =
 struct ToolConfig {
     /// The program, then its arguments.
     command: Vec<String>,
-    /// Variables that it receives.
+    /// Environment variables that the program receives.
     #[serde(default)]
     env: Pairs<String>,
-    /// Names of variables of this process that it receives.
+    /// Names of environment variables of this process that the program also receives.
     #[serde(default)]
     variables: Vec<String>,
     /// Timeout of a call, in seconds.
@@ -77,7 +77,7 @@ fn command_tool(
     let [program, arguments @ ..] = &config.command[..] else {
         return Err(wrong("command is empty; give the program and its arguments".into()));
     };
-    // The other fields are sent to the model unchanged.
+    // The fields in `MODEL_FIELDS` are sent to the model unchanged.
     let tool = Tool::from_json(&Pairs(model_fields).to_json())
         .map_err(|error| wrong(error.to_string()))?;
     let mut tool = CommandTool::new(tool, program).arguments(arguments);

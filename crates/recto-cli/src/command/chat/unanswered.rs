@@ -9,8 +9,8 @@ use crate::numbers::counted;
 pub(super) struct Unanswered {
     /// The last answer: a message of the model without tool calls.
     answer: Option<LogIndex>,
-    /// The messages after it: questions, tool calls and their results. System messages and summaries need
-    /// no answer.
+    /// The messages after the last answer: user messages, tool calls and their results. System messages and
+    /// summaries are not listed, because they need no answer.
     entries: Vec<LogIndex>,
 }
 
@@ -46,7 +46,7 @@ impl Unanswered {
         }
     }
 
-    /// A note before another message is sent: the request contains these messages too.
+    /// The note before another message is sent: the provider request also contains these messages.
     pub(super) fn note(&self) -> Option<String> {
         (!self.entries.is_empty()).then(|| {
             format!(
@@ -57,7 +57,7 @@ impl Unanswered {
         })
     }
 
-    /// The advice after a failure.
+    /// The advice after an agent run that failed.
     pub(super) fn advice(&self) -> Option<String> {
         match (self.answer, &self.entries[..]) {
             (None, []) => None,
@@ -77,7 +77,7 @@ impl Unanswered {
         }
     }
 
-    /// The command that hides these messages and no other.
+    /// A text with the command that hides exactly these messages.
     fn hide(&self) -> String {
         let pronoun = if self.entries.len() == 1 { "it" } else { "them" };
         format!("`recto delete {}` hides {pronoun}", arguments(&self.entries))

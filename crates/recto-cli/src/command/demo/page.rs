@@ -74,7 +74,7 @@ fn cut(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
     step(out, scenario, undone, &rest)
 }
 
-/// Whether a provider would accept the view.
+/// Says whether a provider would accept the view.
 fn verdict(outcome: &Outcome) -> String {
     match outcome.warnings().first() {
         None => format!("{GOOD}every result has its call{GOOD:#}"),
@@ -107,7 +107,7 @@ fn trial(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The versions that hid the rule.
+/// The versions, up to the agent's mistake, that changed whether the rule is visible.
 fn blame(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
     let rule = scenario.rule;
     heading(out, &format!("blame #{rule}"), "why did the agent not know the user's rule?")?;
@@ -184,10 +184,10 @@ fn version_line(
     Ok(())
 }
 
-/// The reason of an operation, or a description of what it did if there is none.
+/// The reason that a request gave for an operation, or the generated description if it gave none.
 enum Reason<'a> {
     Given(&'a str),
-    /// Without the name of the operation, which is printed beside it.
+    /// The description without the name of the operation, which is printed before it.
     Generated(&'a str),
 }
 
@@ -198,7 +198,8 @@ fn reason(operation: OperationKind, description: &str) -> Reason<'_> {
     }
 }
 
-/// A letter for each visible entry of the log, a dot for each hidden one.
+/// One character for each entry of the final log: a letter if it is visible, a dot if it is hidden, and a
+/// space if it was not added yet, which is the case for all but the first `logged` entries.
 fn strip(scenario: &Scenario, logged: usize, view: &View) -> String {
     let mut strip = String::new();
     for index in scenario.conversation.log().as_view().iter() {

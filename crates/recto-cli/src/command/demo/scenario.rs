@@ -10,7 +10,7 @@ use recto::{
 };
 use serde_json::json;
 
-/// Midnight of 1 January 2026. The demo does not read the clock.
+/// 1 January 2026, 00:00 UTC. The demo does not read the clock.
 const START: Timestamp = 1_767_225_600_000;
 const MINUTE: Timestamp = 60_000;
 
@@ -100,7 +100,7 @@ impl Scenario {
     }
 }
 
-/// Applies requests, one per minute.
+/// Applies requests. The timestamp of each is one minute after that of the previous one.
 struct ScenarioRunner {
     conversation: Conversation,
     now: Timestamp,
@@ -120,7 +120,8 @@ impl ScenarioRunner {
     }
 }
 
-/// The number of newest messages that fit the budget: the plain cut that many programs make.
+/// The largest number of newest messages that together fit the budget. Many programs cut a conversation in
+/// this way.
 fn newest_within(budget: u64, view: &View) -> usize {
     let fits = |&count: &usize| view.tokens_in(view.len() - count..) <= budget;
     (0..=view.len()).rev().find(fits).unwrap_or(0)
@@ -167,7 +168,8 @@ fn error_log() -> String {
     (0..24).map(line).collect()
 }
 
-/// The agent breaks the rule, because it is not in the view.
+/// A tool call that breaks the user's rule, and its result. The agent does not know the rule, because the
+/// view does not contain it.
 fn mistake() -> Vec<Message> {
     vec![
         Message::tool_call("c4", "restart", &json!({"host": "eu-1"})),

@@ -52,12 +52,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Whether the next line is in the buffer, so that reading it does not block.
+    /// Whether the buffer contains the next line with its line break, so that reading it does not block.
     pub(super) fn has_next(&mut self) -> bool {
         self.find().is_some()
     }
 
-    /// The end of the next line.
+    /// The position of the line break that ends the next line. `None` if it is not in the buffer.
     fn find(&mut self) -> Option<usize> {
         match memchr::memchr(b'\n', &self.buffer[self.searched..self.filled]) {
             Some(at) => {
@@ -103,7 +103,8 @@ impl<'a> Lines<'a> {
     }
 
     /// Reads more bytes. If the buffer is full, the incomplete line moves to the front, and the buffer
-    /// doubles if that frees less than half of it. So a line is moved O(log length) times.
+    /// doubles if that frees less than half of it. So a line is moved O(log length) times. The bytes of a
+    /// line that is too long are discarded and counted in `skipped`.
     fn fill(&mut self) -> io::Result<()> {
         if self.skipped > 0 || self.filled - self.start > self.max_line_bytes {
             self.skipped += self.filled - self.start;
