@@ -1,8 +1,8 @@
 //! Export of messages as a conversation of ChatGPT's data export.
 //!
 //! Imported nodes are written with their original bytes. If a node was not imported, or if an edit removed
-//! the parent or a child of a node, nodes without a message are dropped, and each other node is linked to the
-//! one before it.
+//! the parent or a child of a node, nodes without a message are dropped, each other node is linked to the one
+//! before it, and the last one is the current node.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -49,7 +49,8 @@ pub(super) fn export(
             }
         }
     }
-    if !is_linked(&nodes) {
+    let is_changed = !is_linked(&nodes);
+    if is_changed {
         link(&mut nodes);
     }
     let mapping: Vec<String> =
@@ -74,7 +75,8 @@ pub(super) fn export(
         let is_missing = || Str::of(value).is_none_or(|id| !ids.contains(&*id.text()));
         match key.escaped() {
             "mapping" => conversation.push_str(&mapping),
-            "current_node" if is_missing() => conversation.push_str(&last),
+            // The imported node would hide the messages behind it.
+            "current_node" if is_changed || is_missing() => conversation.push_str(&last),
             _ => conversation.push_str(value),
         }
     }
