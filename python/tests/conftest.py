@@ -36,7 +36,7 @@ def postgres_server():
     """A function that runs SQL in a database, and the port."""
     folder = programs()
     if folder is None:
-        pytest.skip("PostgreSQL is not installed")
+        pytest.fail("PostgreSQL is not installed; `cargo xtask test` installs it")
     home = Path(tempfile.mkdtemp(prefix="recto-postgres-"))
     # PostgreSQL refuses to run as root.
     user = {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}

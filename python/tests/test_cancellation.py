@@ -149,15 +149,29 @@ def test_a_session(name):
     assert cancelled_at_every_await(prepare, run, check) >= 2
 
 
+def savers(inner, folder):
+    """A function that runs ``work`` with a saver of a kind, on the stores of one attempt."""
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    from recto.langgraph import RectoCheckpointer, RectoSaver
+
+    async def with_saver(it, work):
+        if inner == "sqlite":
+            async with AsyncSqliteSaver.from_conn_string(f"{folder}/{it.number}.db") as saver:
+                return await work(RectoSaver(saver, it.store, counter="approx"))
+        if inner == "memory":
+            return await work(RectoSaver(it.memory, it.store, counter="approx"))
+        return await work(RectoCheckpointer(it.store, counter="approx"))
+
+    return with_saver
+
+
 @pytest.mark.parametrize("inner", ["memory", "sqlite", "standalone"])
 def test_a_checkpointer(inner, tmp_path):
     pytest.importorskip("langgraph")
     from langchain_core.messages import AIMessage, HumanMessage
     from langgraph.checkpoint.base import empty_checkpoint
     from langgraph.checkpoint.memory import InMemorySaver
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    from recto.langgraph import RectoCheckpointer, RectoSaver
 
     config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
     messages = [HumanMessage("q", id="1"), AIMessage("a", id="2"), HumanMessage("r", id="3")]
@@ -168,13 +182,7 @@ def test_a_checkpointer(inner, tmp_path):
         count += 1
         return SimpleNamespace(store=Store.open("memory:"), memory=InMemorySaver(), number=count)
 
-    async def with_saver(it, work):
-        if inner == "sqlite":
-            async with AsyncSqliteSaver.from_conn_string(f"{tmp_path}/{it.number}.db") as saver:
-                return await work(RectoSaver(saver, it.store, counter="approx"))
-        if inner == "memory":
-            return await work(RectoSaver(it.memory, it.store, counter="approx"))
-        return await work(RectoCheckpointer(it.store, counter="approx"))
+    with_saver = savers(inner, tmp_path)
 
     def checkpoint(number):
         made = empty_checkpoint()
@@ -235,20 +243,13 @@ def test_threads_of_a_checkpointer(inner, name, tmp_path):
     from langgraph.checkpoint.base import empty_checkpoint
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.checkpoint.sqlite import SqliteSaver
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
     from recto.langgraph import RectoCheckpointer, RectoSaver
 
     work, allowed = CHECKPOINTER_WORK[name]
     messages = [HumanMessage(str(number), id=str(number)) for number in range(3)]
 
-    async def with_saver(it, work):
-        if inner == "sqlite":
-            async with AsyncSqliteSaver.from_conn_string(f"{tmp_path}/{it.number}.db") as saver:
-                return await work(RectoSaver(saver, it.store, counter="approx"))
-        if inner == "memory":
-            return await work(RectoSaver(it.memory, it.store, counter="approx"))
-        return await work(RectoCheckpointer(it.store, counter="approx"))
+    with_saver = savers(inner, tmp_path)
 
     def fill(saver):
         at = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}

@@ -235,7 +235,7 @@ def test_a_cut_that_was_undone_is_not_repeated_by_another_process(tmp_path):
         middleware.resume("t")
         assert report_of(middleware, 23).hidden > 0
     with Store.open(address) as store:
-        # A cut that nobody undid is followed by others.
+        # The view is cut again, because no cut was undone.
         middleware = RectoMiddleware(store, budget=600, counter="approx")
         reports = [report_of(middleware, count) for count in range(24, 40)]
         assert not any(report.paused for report in reports)

@@ -311,16 +311,18 @@ async fn a_session_that_is_committed_in_groups_has_the_versions_of_its_steps() {
     }
 }
 
+/// An answer with signed thinking.
+fn thinking(text: &str) -> Message {
+    let json = format!(
+        r#"{{"role":"assistant","content":[{{"type":"thinking","text":"Hm.","signature":"AAAA"}},{{"type":"text","text":"{text}"}}]}}"#
+    );
+    Message::from_json(&json).unwrap()
+}
+
 #[tokio::test]
 async fn thinking_is_bound_to_the_messages_and_tools_before_it() {
     use recto::Tool;
     use recto_core::{ReplaceEntries, Undo};
-    let thinking = |text: &str| {
-        let json = format!(
-            r#"{{"role":"assistant","content":[{{"type":"thinking","text":"Hm.","signature":"AAAA"}},{{"type":"text","text":"{text}"}}]}}"#
-        );
-        Message::from_json(&json).unwrap()
-    };
     let recto = Recto::open("memory:").await.unwrap();
     let conversation = recto.create("c", settings()).await.unwrap();
     conversation.set_tools(vec![Tool::new("f", "d")]).await.unwrap();
@@ -346,22 +348,16 @@ async fn thinking_is_bound_to_the_messages_and_tools_before_it() {
 #[tokio::test]
 async fn thinking_behind_a_signed_compaction_block_stays_valid() {
     use recto_core::{Compress, ReplaceEntries, Undo};
-    let answer = |text: &str| {
-        let json = format!(
-            r#"{{"role":"assistant","content":[{{"type":"thinking","text":"Hm.","signature":"AAAA"}},{{"type":"text","text":"{text}"}}]}}"#
-        );
-        Message::from_json(&json).unwrap()
-    };
     let recto = Recto::open("memory:").await.unwrap();
     let conversation = recto.create("c", settings()).await.unwrap();
     let messages = [
         Message::system("Be brief."),
         Message::user("One"),
-        answer("a"),
+        thinking("a"),
         Message::user("Two"),
-        answer("b"),
+        thinking("b"),
         Message::user("Three"),
-        answer("c"),
+        thinking("c"),
     ];
     for message in messages {
         conversation.append([message]).await.unwrap();
